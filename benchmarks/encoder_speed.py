@@ -43,15 +43,17 @@ def forms(module: nn.Module, patch: int, colours: int) -> dict[str, tuple[str, F
 
     def linear(x: Tensor) -> Tensor:
         x = x.to(half if torch.is_autocast_enabled("cpu") else torch.float32)
-        return rest(F.linear(x, first.weight.flatten(1) / 255, first.bias).permute(0, 3, 1, 2))
+        bias = first.bias - first.weight.sum((1, 2, 3))
+        return rest(F.linear(x, first.weight.flatten(1) / 127.5, bias).permute(0, 3, 1, 2))
+
+    def folded(x: Tensor) -> Tensor:
+        bias = nhwc.bias - nhwc.weight.sum((1, 2, 3))
+        return rest(F.conv2d(x.permute(0, 3, 1, 2).float(), nhwc.weight / 127.5, bias, patch))
 
     return {
-        "conv, NCHW, pixels / 255": ("nchw", lambda x: rest(conv(x.float() / 255))),
-        "conv, NHWC view, pixels / 255": ("nhwc", lambda x: rest(nhwc(x.permute(0, 3, 1, 2).float() / 255))),
-        "conv, NHWC view, 1/255 in the weights": (
-            "nhwc",
-            lambda x: rest(F.conv2d(x.permute(0, 3, 1, 2).float(), nhwc.weight / 255, nhwc.bias, patch)),
-        ),
+        "conv, NCHW, centred pixels": ("nchw", lambda x: rest(conv(x.float() / 127.5 - 1))),
+        "conv, NHWC view, centred pixels": ("nhwc", lambda x: rest(nhwc(x.permute(0, 3, 1, 2).float() / 127.5 - 1))),
+        "conv, NHWC view, centred in the weights": ("nhwc", folded),
         "patches, matrix product": ("patches", linear),
         "patches, 1×1 conv (Tiny)": ("patches", lambda x: module({"frame": x})),
         "patches cast once, 1×1 conv (Tiny)": ("cast", lambda x: module({"frame": x})),
@@ -91,7 +93,7 @@ def compare(args: argparse.Namespace, bf16: bool) -> None:
         f"\n{'bfloat16' if bf16 else 'float32'}, {args.side}×{args.side}×{args.colours}, patch {patch}, "
         f"batch {args.batch}, {torch.backends.cpu.get_cpu_capability()}"
     )
-    base = statistics.median(rates["conv, NCHW, pixels / 255"][1:])
+    base = statistics.median(rates["conv, NCHW, centred pixels"][1:])
     for name, found in rates.items():
         rate = statistics.median(found[1:])
         print(f"  {name:42} {rate:8,.0f} samples/cpu-s  {rate / base:5.2f}×")

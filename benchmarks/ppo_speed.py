@@ -23,22 +23,26 @@ from typing import Any
 ENVS, STEPS, MINIBATCH, EPOCHS, SIDE, WIDTH, ACTIONS = 16, 128, 512, 4, 112, 256, 6
 MALLOC = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "8000000000", "MALLOC_TOP_PAD_": "268435456"}
 CPU_CLOCK = "PPO_SPEED_CPU_CLOCK"
-SUBJECTS = ("gameagent", "gameagent bf16", "gameagent malloc", "gameagent bf16 malloc", "sb3", "sb3 malloc")
+SUBJECTS = ("gameagent", "gameagent bf16", "gameagent malloc", "sb3", "sb3 malloc")
+PEER = "sample-factory"
 
 
-def register() -> str:
-    """Register an env that costs nothing: 16 noise frames in turn, episodes of 200 steps. Gives its id."""
+def noise(channels_first: bool = False) -> Any:
+    """An env that costs nothing: 16 noise frames in turn, episodes of 200 steps."""
     import gymnasium
     import numpy as np
 
+    shape = (3, SIDE, SIDE) if channels_first else (SIDE, SIDE, 3)
+
     class Noise(gymnasium.Env):  # type: ignore[misc, type-arg]
-        """See `register`."""
+        """See `noise`."""
 
-        observation_space = gymnasium.spaces.Box(0, 255, (SIDE, SIDE, 3), np.uint8)
+        observation_space = gymnasium.spaces.Box(0, 255, shape, np.uint8)
         action_space = gymnasium.spaces.Discrete(ACTIONS)
+        render_mode = None
 
-        def __init__(self, render_mode: None = None) -> None:
-            self.frames = np.random.default_rng(0).integers(0, 256, (16, SIDE, SIDE, 3), np.uint8)
+        def __init__(self) -> None:
+            self.frames = np.random.default_rng(0).integers(0, 256, (16, *shape), np.uint8)
             self.count = 0
 
         def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
@@ -51,8 +55,24 @@ def register() -> str:
             self.count += 1
             return self.frames[self.count % 16], 1.0, self.count >= 200, False, {}
 
-    gymnasium.register("Noise-v0", entry_point=Noise)
+    return Noise()
+
+
+def register() -> str:
+    """Register `noise` with Gymnasium. Gives its id."""
+    import gymnasium
+
+    gymnasium.register("Noise-v0", entry_point=lambda render_mode=None: noise())
     return "Noise-v0"
+
+
+def convolutions() -> Any:
+    """The encoder that everybody trains, in plain torch: (B, 3, 112, 112) -> (B, WIDTH)."""
+    from torch import nn
+
+    stack = [nn.Conv2d(3, 32, 8, 8), nn.Conv2d(32, 64, 3, 2), nn.Conv2d(64, 64, 3, 2)]
+    layers = [layer for conv in stack for layer in (conv, nn.ReLU())]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(256, WIDTH), nn.ReLU())
 
 
 class Clock:
@@ -120,14 +140,11 @@ def sb3(iterations: int, threads: int) -> float:
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
     from stable_baselines3.common.vec_env import DummyVecEnv
-    from torch import nn
 
     class Encoder(BaseFeaturesExtractor):
         def __init__(self, space: Any) -> None:
             super().__init__(space, WIDTH)
-            convolutions = [nn.Conv2d(3, 32, 8, 8), nn.Conv2d(32, 64, 3, 2), nn.Conv2d(64, 64, 3, 2)]
-            layers = [layer for conv in convolutions for layer in (conv, nn.ReLU())]
-            self.layers = nn.Sequential(*layers, nn.Flatten(), nn.Linear(256, WIDTH), nn.ReLU())
+            self.layers = convolutions()
 
         def forward(self, frames: torch.Tensor) -> torch.Tensor:
             return self.layers(frames)  # type: ignore[no-any-return]
@@ -165,9 +182,12 @@ def measure(subject: str, threads: int, options: argparse.Namespace) -> float:
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
     environment |= MALLOC if "malloc" in subject else {}
     environment |= {CPU_CLOCK: "1"} if options.cpu else {}
-    command = [sys.executable, __file__, "--child", subject, "--threads", str(threads)]
-    command += ["--iterations", str(options.iterations)]
-    command += ["--micro", str(options.micro)] if options.micro else []
+    sizes = ["--threads", str(threads), "--iterations", str(options.iterations)]
+    if subject == PEER:
+        command = [options.sample_factory, str(Path(__file__).parent / "peers" / "sf_serial.py"), *sizes]
+    else:
+        command = [sys.executable, __file__, "--child", subject, *sizes]
+        command += ["--micro", str(options.micro)] if options.micro else []
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{subject} failed:\n{done.stderr}")
@@ -183,6 +203,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(SUBJECTS))
     parser.add_argument("--micro", type=int, default=None, help="micro_batch_size; default: gameagent's own choice")
     parser.add_argument("--cpu", action="store_true", help="CPU seconds instead of wall-clock: for a busy machine")
+    parser.add_argument("--sample-factory", metavar="PYTHON", help="interpreter that has sample-factory: one more row")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -195,7 +216,7 @@ def main() -> None:
         )
         print(json.dumps(speed))
         return
-    subjects = options.only.split(",")
+    subjects = options.only.split(",") + ([PEER] if options.sample_factory else [])
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs, {ENVS} envs × {STEPS} steps\n")
     print("| implementation | threads | steps/s (median) | lowest | highest | × SB3 |\n|---|---|---|---|---|---|")
     for threads in map(int, options.threads.split(",")):

@@ -160,7 +160,7 @@ _DTYPES = {Part.frame: "uint8", Part.features: "float32", Part.audio: "float32",
 class ObsPart:
     """One named part of an observation, without the batch axis.
 
-    `frame` is (H, W, C) uint8 with stacked frames last in C; `features` (F,) float32; `audio` (mels, columns) float32 or
+    `frame` is (H, W, C) uint8, stacked frames last in C; `features` (F,) float32; `audio` (mels, columns) float32 or
     (samples,) float32; `text` is () with `max_chars` characters.
     """
 
@@ -199,7 +199,7 @@ class ObsSpace(Mapping[str, ObsPart]):
         if unknown:
             raise ContractError(f"unknown observation parts {sorted(unknown)}; they are {[p.value for p in Part]}")
         made = {name: p if isinstance(p, ObsPart) else ObsPart(Part(name), p) for name, p in given.items()}
-        self._parts = {p.value: made[p.value] for p in Part if p.value in made}
+        self._parts: dict[str, ObsPart] = {p.value: made[p.value] for p in Part if p.value in made}
 
     def __getitem__(self, name: str) -> ObsPart:
         return self._parts[name]
@@ -326,7 +326,11 @@ class RewardContext:
 
 def check_spaces(what: str, expected: tuple[ObsSpace, ActionSpace], found: tuple[ObsSpace, ActionSpace]) -> None:
     """Raise ContractError naming both sides unless two pairs of spaces are equal. `what` says whose they are."""
-    for name, want, got in zip(("observations", "actions"), expected, found, strict=True):
+    sides: list[tuple[str, ObsSpace | ActionSpace, ObsSpace | ActionSpace]] = [
+        ("observations", expected[0], found[0]),
+        ("actions", expected[1], found[1]),
+    ]
+    for name, want, got in sides:
         if want != got:
             raise ContractError(f"{what}: {name} don't fit: expected {want}, found {got}{_detail(want, got)}")
 

@@ -18,7 +18,7 @@ from gameagent.policies.base import Architecture
 
 
 class Job(ABC):
-    """Base of every verb (`conf/job/*.yaml`): train, evaluate, collect, …"""
+    """Base of every verb (`conf/job/*.yaml`): train, evaluate, collect and more."""
 
     @abstractmethod
     def run(self, experiment: Experiment) -> Any:

@@ -150,7 +150,7 @@ def test_an_episode_without_steps_is_refused(make_store: MakeStore) -> None:
 
 def test_a_store_is_never_overwritten(make_store: MakeStore) -> None:
     make_store()
-    with pytest.raises(EpisodeError, match=r"exists already.*job\.append=true"):
+    with pytest.raises(EpisodeError, match=r"exists already.*job\.resume="):
         make_store()
 
 

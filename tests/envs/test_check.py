@@ -71,6 +71,9 @@ class ForgetsItsScore(Broken):
 
 
 class ForgetsItsSteps(Broken):
+    def __init__(self, n: int, seed: int) -> None:
+        super().__init__(n, seed, core=Clock(n, length=5000), max_episode_steps=20)
+
     def get_state(self) -> State:
         return {**super().get_state(), "steps": np.zeros(self.num_envs, np.int64)}
 
@@ -152,7 +155,7 @@ def test_good_envs_have_no_problems(make: Callable[[int, int], CoreVectorEnv]) -
         (OneSeedForAll, "two envs with different seeds played exactly alike"),
         (FloatFrames, "step() gave frame as float32"),
         (ForgetsItsScore, "info['final_info']['score'] must be one finite number per env"),
-        (lambda n, seed: ForgetsItsSteps(n, seed, core=Clock(n, length=5000), max_episode_steps=20), "the same actions led elsewhere"),
+        (ForgetsItsSteps, "the same actions led elsewhere"),
         (StateOfObjects, "get_state()['rng'] is a Generator; states are plain"),
         (IgnoresTheMask, "reset_mask"),
         (lambda n, seed: Broken(n, seed, transforms=[LeakyStack()]), "leaks into it (frame stack"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from tests.data.echo import ACTIONS, EchoEnv, EchoVectorEnv
 from gameagent.contract import Array, IntArray
 from gameagent.data.datasets import FrameDataset
 from gameagent.data.episodes import EpisodeError, EpisodeStore
+from gameagent.data.writer import EpisodeWriter
 from gameagent.errors import Interrupted, UserError
 from gameagent.evaluation.protocol import play
 from gameagent.experiment import Experiment
@@ -149,26 +152,30 @@ class TestExistingStore:
 
     def test_another_command_is_refused_and_says_what_differs(self, tmp_path: Path) -> None:
         before = contents(record(tmp_path, episodes=4))
-        with pytest.raises(UserError, match=r"recorded otherwise[\s\S]*'noise': 0\.3[\s\S]*job\.append=true"):
+        with pytest.raises(UserError, match=r"recorded otherwise[\s\S]*'noise': 0\.3[\s\S]*job\.resume="):
             record(tmp_path, episodes=4, noise=0.3)
         assert contents(EpisodeStore.open(tmp_path / "run")) == before
 
-    def test_append_adds_episodes_of_new_seeds(self, tmp_path: Path) -> None:
+    def test_resume_adds_episodes_of_new_seeds(self, tmp_path: Path) -> None:
         before = contents(record(tmp_path, episodes=3))
-        store = record(tmp_path, episodes=2, collector="random", append=True)
+        store = record(tmp_path, episodes=5, collector="random", resume="run")
         assert contents(store)[:3] == before
         assert [e.seed - FIRST_SEED for e in store.episodes] == [0, 1, 2, 3, 4]
         assert [e.source["collector"] for e in store.episodes] == ["expert"] * 3 + ["random"] * 2
 
-    def test_append_to_nothing_begins_a_store(self, tmp_path: Path) -> None:
-        assert len(record(tmp_path, episodes=2, append=True)) == 2
+    def test_resume_of_nothing_begins_a_store(self, tmp_path: Path) -> None:
+        assert len(record(tmp_path, episodes=2, resume="run")) == 2
+
+    def test_resume_with_fewer_episodes_changes_nothing(self, tmp_path: Path) -> None:
+        before = contents(record(tmp_path, episodes=3))
+        assert contents(record(tmp_path, episodes=1, resume="run")) == before
 
     def test_another_games_store_is_refused(self, tmp_path: Path) -> None:
         store = record(tmp_path, episodes=1)
         file = store.path / "zarr.json"
         file.write_text(file.read_text().replace("dash", "jump"))
         with pytest.raises(ValueError, match="actions don't fit"):
-            record(tmp_path, episodes=1, append=True)
+            record(tmp_path, episodes=2, resume="run")
 
 
 class Interrupt(EchoVectorEnv):
@@ -209,13 +216,36 @@ def test_a_place_that_cannot_be_written_says_what_to_type(tmp_path: Path) -> Non
         record(tmp_path)
 
 
+def test_a_full_disk_keeps_complete_episodes_and_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = contents(record(tmp_path / "whole", episodes=4, num_envs=1))
+    finish, left = EpisodeWriter.finish, [3]
+
+    def full(self: EpisodeWriter, **ending: Any) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finish(self, **ending)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EpisodeWriter, "finish", full)
+        with pytest.raises(UserError, match=r"No space left on device[\s\S]*make room and go on with job\.resume="):
+            record(tmp_path, episodes=4, num_envs=1)
+    assert contents(EpisodeStore.open(tmp_path / "run")) == whole[:2]
+    assert not list((tmp_path / "run" / "episodes.zarr").glob("unfinished-*"))
+    assert contents(record(tmp_path, episodes=4, num_envs=1)) == whole
+
+
 def test_the_plain_form_goes_out_and_comes_in(tmp_path: Path) -> None:
     store = record(tmp_path, episodes=3, noise=0.5, export_plain=True)
     again = record(tmp_path / "again", collector="plain", source=str(tmp_path / "run" / "plain"))
     assert contents(again) == contents(store)
+    resumed = record(tmp_path, episodes=4, noise=0.5, export_plain=True, resume="run")
+    assert len(list((tmp_path / "run" / "plain" / "frames").iterdir())) == len(resumed) == 4
     assert again.source == store.source
     lines = (tmp_path / "run" / "plain" / "action.jsonl").read_text().splitlines()
-    assert len(lines) == sum(len(e) for e in store.episodes)
+    assert len(lines) == sum(len(e) for e in resumed.episodes)
     assert json.loads(lines[0])["frame"] == "frames/000000/000000.png"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -42,7 +44,7 @@ def test_tracking_pays_for_coming_closer() -> None:
 @given(st.lists(st.floats(0, 112), min_size=2, max_size=30))
 def test_tracking_is_potential_based_a_way_there_and_back_pays_nothing(path: list[float]) -> None:
     reward, loop = CatchReward(tracking=1.0), [*path, path[0]]
-    gained = sum(reward(context({"distance": [a]}, distance=[b]))[0][0] for a, b in zip(loop, loop[1:], strict=False))
+    gained = sum(reward(context({"distance": [a]}, distance=[b]))[0][0] for a, b in pairwise(loop))
     assert gained == pytest.approx(0.0, abs=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Trap 6: Gymnasium renamed keys and changed its default mode. Ours are asked for by their present names, and checked."""
+"""Trap 6: Gymnasium renamed keys and changed its default mode; nothing here relies on either."""
 
 from __future__ import annotations
 

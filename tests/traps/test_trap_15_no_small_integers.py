@@ -1,4 +1,4 @@
-"""Trap 15: unsigned bytes wrap around in subtraction. Signals and game state are 64-bit, whatever a game counts with."""
+"""Trap 15: unsigned bytes wrap around in subtraction. Signals and game state are 64-bit numbers."""
 
 from __future__ import annotations
 

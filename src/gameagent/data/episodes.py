@@ -194,7 +194,9 @@ class EpisodeStore:
         """
         path = Path(path)
         if path.exists():
-            raise EpisodeError(f"{path} exists already; give another out=PATH, or add to it with job.append=true")
+            raise EpisodeError(
+                f"{path} exists already; give another out=PATH, or add to it with job.resume={path.parent}"
+            )
         attributes = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,

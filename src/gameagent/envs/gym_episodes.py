@@ -30,7 +30,7 @@ class Episodes(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._name = name
         self._seed, self._episode = 0, -1
         self._played: list[Any] = []
-        self._digest = b""
+        self._rewards = hashlib.blake2b(digest_size=16)
         self.obs: Any = None
         """The last observation."""
 
@@ -40,24 +40,26 @@ class Episodes(gymnasium.Wrapper[Any, Any, Any, Any]):
             self._seed, self._episode = seed, 0
         else:
             self._episode += 1
-        self._played = []
+        self._played, self._rewards = [], hashlib.blake2b(digest_size=16)
         # A Gymnasium env's seed may go into a 32-bit generator.
         start = int(episode_key(self._seed, self._episode) >> np.uint64(33))
         obs, info = self.env.reset(seed=start, options=options)
-        return self._remember(obs, b""), info
+        self.obs = _copied(obs)
+        return self.obs, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """One step; the last one's info holds the last picture as `final_frame` where the env draws any."""
         obs, reward, terminated, truncated, info = self.env.step(action)
         self._played.append(np.asarray(action).tolist())
-        obs = self._remember(obs, np.float64(reward).tobytes())
+        self._rewards.update(np.float64(reward).tobytes())
+        self.obs = _copied(obs)
         if (terminated or truncated) and self.render_mode == "rgb_array":
             info = {**info, "final_frame": np.asarray(self.env.render(), np.uint8)}
-        return obs, reward, terminated, truncated, info
+        return self.obs, reward, terminated, truncated, info
 
     def get_state(self) -> State:
-        """Seed, episode and actions so far, with a digest of everything that was observed."""
-        return {"seed": self._seed, "episode": self._episode, "played": list(self._played), "digest": self._digest}
+        """Seed, episode and actions so far, with a digest of all rewards and of the last observation."""
+        return {"seed": self._seed, "episode": self._episode, "played": list(self._played), "digest": self._digest()}
 
     def set_state(self, state: State) -> None:
         """Play the episode again up to where it was saved. Raises ValueError where it comes out differently."""
@@ -65,19 +67,20 @@ class Episodes(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.reset()
         for action in state["played"]:
             self.step(np.asarray(action, np.int64) if isinstance(action, list) else np.int64(action))
-        if self._digest != bytes(state["digest"]):
+        if self._digest() != bytes(state["digest"]):
             raise ValueError(
                 f"{self._name} cannot be resumed exactly: the same seed and actions gave other observations or "
                 "rewards. It draws randomness from elsewhere than its own np_random, or its version or arguments "
                 "changed; start the run anew, or fix the env's seeding"
             )
 
-    def _remember(self, obs: Any, more: bytes) -> Any:
-        """A copy of the observation, kept: many envs draw into one buffer, and autoreset would draw over the last."""
-        self.obs = {k: np.array(v) for k, v in obs.items()} if isinstance(obs, dict) else np.array(obs)
-        digest = hashlib.blake2b(self._digest if self._played else b"", digest_size=16)
-        digest.update(more)
-        for part in obs.values() if isinstance(obs, dict) else (obs,):
-            digest.update(np.asarray(part).tobytes())
-        self._digest = digest.digest()
-        return self.obs
+    def _digest(self) -> bytes:
+        digest = self._rewards.copy()
+        for part in self.obs.values() if isinstance(self.obs, dict) else (self.obs,):
+            digest.update(part.tobytes())
+        return digest.digest()
+
+
+def _copied(obs: Any) -> Any:
+    """Many envs draw into one buffer over and over; autoreset would draw over the last observation."""
+    return {key: np.array(part) for key, part in obs.items()} if isinstance(obs, dict) else np.array(obs)

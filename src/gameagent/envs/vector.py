@@ -76,7 +76,7 @@ class CoreVectorEnv(VectorEnv):
         self._sticky = StickyActions(sticky, self.num_envs) if sticky > 0 else None
         self._seed, self._ready = seed, False
         self._all, self._none = np.ones(self.num_envs, np.bool_), np.zeros(self.num_envs, np.bool_)
-        self._raw = core.space.empty(self.num_envs)
+        self._layout = [(name, part.shape, part.dtype) for name, part in core.space.empty(self.num_envs).items()]
         self._seeds = [0] * self.num_envs
         self._episodes, self._steps = np.zeros(self.num_envs, np.int64), np.zeros(self.num_envs, np.int64)
         self._returns, self._finished = np.zeros(self.num_envs), self._none.copy()
@@ -126,7 +126,8 @@ class CoreVectorEnv(VectorEnv):
         flat = self._checked(actions)
         reward, terms, terminated, cut = self._play(flat)
         self._steps += 1
-        self._returns += reward
+        if "score" not in self._signals:
+            self._returns += reward
         truncated = self._steps >= self._limit
         if cut is not None:
             truncated |= cut
@@ -135,7 +136,7 @@ class CoreVectorEnv(VectorEnv):
         info: dict[str, Any] = {"reward_terms": terms}
         done = terminated | truncated
         if np.count_nonzero(done):
-            self._finish(done, parts, info)
+            self._finish(done, raw, parts, info)
         return self.obs_space.as_gym(parts), reward, terminated, truncated, info
 
     def observe(self) -> Any:
@@ -236,9 +237,9 @@ class CoreVectorEnv(VectorEnv):
 
     def _draw(self, mask: BoolArray) -> Obs:
         """The core's observation of the masked envs, in new arrays: what was returned before stays as it is."""
-        self._raw = {name: np.empty(part.shape, part.dtype) for name, part in self._raw.items()}
-        self.core.observe(self._raw, mask)
-        return self._raw
+        raw: Obs = {name: np.empty(shape, dtype) for name, shape, dtype in self._layout}
+        self.core.observe(raw, mask)
+        return raw
 
     def _begin(self, mask: BoolArray, rows: IntArray) -> None:
         """Start the current episode number of the masked envs."""
@@ -248,10 +249,10 @@ class CoreVectorEnv(VectorEnv):
         self.core.reset(mask, keys)
         if self._sticky is not None:
             self._sticky.reset(mask, keys)
-        self._steps[mask], self._returns[mask], self._finished[mask] = 0, 0.0, False
+        self._steps[rows], self._returns[rows], self._finished[rows] = 0, 0.0, False
         self._signals = self.core.context()
 
-    def _finish(self, done: BoolArray, parts: Obs, info: dict[str, Any]) -> None:
+    def _finish(self, done: BoolArray, raw: Obs, parts: Obs, info: dict[str, Any]) -> None:
         """Report the episodes that ended and, if asked to, start the next ones: `parts` then shows their beginning."""
         rows = done.nonzero()[0]
         info["final_info"], info["_final_info"] = self._final_info(done), done
@@ -264,9 +265,10 @@ class CoreVectorEnv(VectorEnv):
         info["final_obs"], info["_final_obs"] = self.obs_space.as_gym(final), done
         self._episodes[rows] += 1
         self._begin(done, rows)
-        self.core.observe(self._raw, done)
-        for name, first in self._chain.restart(self._raw, rows).items():
-            parts[name][rows] = first
+        self.core.observe(raw, done)
+        if self._chain.transforms:  # without any, `parts` is what has just been drawn into
+            for name, first in self._chain.restart(raw, rows).items():
+                parts[name][rows] = first
 
     def _final_info(self, done: BoolArray) -> dict[str, Any]:
         score = self._signals.get("score", self._returns)

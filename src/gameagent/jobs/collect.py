@@ -5,12 +5,13 @@
 
 Every frame of the raw game is recorded, before any skipping, resizing or stacking, so that one recording serves
 policies of all kinds. A policy that plays sees the game through its environment's transforms, every `frame_skip`-th
-frame, and holds its actions in between. Episode j is the same whatever `num_envs` is. A run that was killed or stopped
-goes on when the same command is given again with the same `out=`.
+frame, and holds its actions in between. Episode j is the same whatever `num_envs` is. `job.resume=RUN` goes on with a
+run that was killed or stopped, and `job.resume=RUN job.episodes=50` adds to one, by another player too if you like.
 """
 
 from __future__ import annotations
 
+import shutil
 import signal
 from collections.abc import Sequence
 from dataclasses import field
@@ -63,7 +64,7 @@ class Collect(Job):
     collector: Collector = Collector.expert
     """Who plays: expert, random, policy, or plain (reads recordings from job.source)."""
     episodes: Annotated[int, Field(gt=0)] = 10
-    """Episodes to record."""
+    """Episodes that the store shall hold in the end."""
     num_envs: Annotated[int, Field(gt=0)] = 8
     """Games played side by side. Changes speed and memory (up to 16 MB each), never what is recorded."""
     noise: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -75,8 +76,8 @@ class Collect(Job):
     """How that policy's actions are chosen."""
     source: str | None = None
     """Folder in the plain form (action.jsonl, labels.json, frames) to read with collector=plain."""
-    append: bool = False
-    """Add episodes to a store that is there already, whoever played those."""
+    resume: str | None = None
+    """Run folder to go on with: plays the episodes that it lacks, as now configured; null: begin anew."""
     export_plain: bool = False
     """Write the plain form too, into the folder plain/ of the run."""
 
@@ -92,11 +93,12 @@ class Collect(Job):
             plain = self.collector is Collector.plain
             store = self._read(path) if plain else self._record(experiment)
             if self.export_plain:
+                shutil.rmtree(experiment.run_dir / PLAIN_FOLDER, ignore_errors=True)
                 export_plain(store, experiment.run_dir / PLAIN_FOLDER)
         except OSError as e:
             raise UserError(
-                f"{path} can't be written ({e.strerror or e}). Complete episodes are kept: make room, or give another "
-                "folder with out=PATH; the same command with the same out= goes on"
+                f"{path} can't be written ({e.strerror or e}). Complete episodes are kept: make room and go on with "
+                f"job.resume={experiment.run_dir}, or give another folder with out=PATH"
             ) from e
         return _report(store)
 
@@ -105,7 +107,7 @@ class Collect(Job):
             raise UserError(
                 "job.collector=plain reads recordings: job.source=FOLDER (action.jsonl, labels.json, frames)"
             )
-        return import_plain(self.source, path)
+        return EpisodeStore.open(path) if self.resume and path.exists() else import_plain(self.source, path)
 
     def _record(self, experiment: Experiment) -> EpisodeStore:
         """Play the episodes that are missing."""
@@ -134,7 +136,7 @@ class Collect(Job):
         return source
 
     def _store(self, experiment: Experiment, env: VectorEnv, source: dict[str, Any]) -> EpisodeStore:
-        """The store to record into: a new one, one to add to, or one that the same command began."""
+        """The store to record into: a new one, or one that was begun before."""
         path = experiment.run_dir / STORE_NAME
         if not path.exists():
             return EpisodeStore.create(
@@ -147,18 +149,16 @@ class Collect(Job):
             )
         store = EpisodeStore.open(path)
         check_spaces(str(path), (env.obs_space, env.actions), (store.obs_space, store.action_space))
-        if not self.append and store.source != source:
+        if self.resume is None and store.source != source:
             raise UserError(
                 f"{path} exists already and was recorded otherwise:\n  there {store.source}\n  now   {source}\n"
-                "To add to it type job.append=true; else give another folder with out=PATH"
+                f"To add to it type job.resume={experiment.run_dir}; else give another folder with out=PATH"
             )
         store.clear_leftovers()
         return store
 
     def _todo(self, store: EpisodeStore) -> list[int]:
         """Numbers of the episodes to play."""
-        if self.append:
-            return list(range(store.next_index, store.next_index + self.episodes))
         there = {episode.index for episode in store.episodes}
         return [index for index in range(self.episodes) if index not in there]
 
@@ -299,8 +299,8 @@ class Recording:
             done = len(self._scores)
             raise Interrupted(
                 signal.SIGINT,
-                f"stopped; {done} of {len(self._todo)} episodes were recorded in {self._store.path}. "
-                "The same command with the same out= records the rest",
+                f"stopped; {done} of {len(self._todo)} episodes were recorded; "
+                f"to go on: python run.py job.resume={self._store.path.parent}",
             ) from None
         finally:
             for writer in self._writers.values():
@@ -318,8 +318,8 @@ class Recording:
             writer.add(seen, int(step.actions[i]), float(step.reward[i]), terms, int(self._player.wanted[i]))
             if number in step.finished:
                 result = step.finished[number]
-                del self._writers[number]
                 writer.finish(score=result.score, terminated=result.terminated, truncated=not result.terminated)
+                del self._writers[number]
                 self._scores.append(result.score)
         self._bar.update(len(self._scores), f"mean score {np.mean(self._scores):.1f}" if self._scores else "")
 

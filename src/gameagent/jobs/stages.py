@@ -47,7 +47,7 @@ class Stage:
         write_json(self.folder / STAGE_FILE, {"state": state, "fingerprint": self.fingerprint, **content})
 
     def set_aside(self) -> Path | None:
-        """Rename what an earlier configuration, or a broken-off job that can't go on, left in the folder; gives where."""
+        """Rename what an earlier configuration, or a broken-off job that can't go on, left there; gives where."""
         if not self.folder.exists():
             return None
         number = 1

@@ -40,8 +40,6 @@ Count = Annotated[int, Field(gt=0)]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
-VALUE_CHUNK = 256
-"""Samples that the critic is asked about at a time after a rollout."""
 CPU_MICRO_BATCH = 64
 """Frames that forward and backward hold at a time on a CPU: more no longer fits its caches."""
 
@@ -192,7 +190,7 @@ class PPOModule(LearnerModule):
     def _samples(self, rollout: Rollout) -> Samples:
         """Values, advantages and returns of what was played, flat."""
         spec = self.spec
-        values, final_values = rollout.evaluate(self.policy, VALUE_CHUNK)
+        values, final_values = rollout.evaluate(self.policy, self._micro_batch_size(rollout.obs))
         values, last_value = values[:-1], values[-1]
         following = next_values(values, last_value, rollout.truncated, final_values)
         advantages = gae(
@@ -243,7 +241,7 @@ class PPOModule(LearnerModule):
         if self.spec.advantage_norm is AdvantageNorm.minibatch:
             batch = batch._replace(advantage=normalise(batch.advantage))
         sums: dict[str, Tensor] = {}
-        for obs, piece in samples.pieces(index, batch, self._micro_batch_size(samples)):
+        for obs, piece in samples.pieces(index, batch, self._micro_batch_size(samples.obs)):
             loss, terms = self._loss(obs, piece)
             self.manual_backward(loss.sum() / count)
             torch.clear_autocast_cache()  # Lightning's autocast spans the iteration: casts of old weights would stay
@@ -306,11 +304,11 @@ class PPOModule(LearnerModule):
         for group in self._adam().param_groups:
             group["lr"] = lr
 
-    def _micro_batch_size(self, samples: Samples) -> int:
+    def _micro_batch_size(self, obs: Tensors) -> int:
         """How many samples forward and backward hold at a time."""
         if self.spec.micro_batch_size is not None:
             return self.spec.micro_batch_size
-        frames_on_cpu = Part.frame in samples.obs and self.device.type == "cpu"
+        frames_on_cpu = Part.frame in obs and self.device.type == "cpu"
         return CPU_MICRO_BATCH if frames_on_cpu else self.spec.minibatch_size
 
     def _cast(self) -> torch.dtype | None:

@@ -161,7 +161,9 @@ class SFTModule(LearnerModule):
             rows = self._train[torch.from_numpy(self.sampler.next()).to(self._train.device)]
             optimizer.zero_grad()
             losses = self.spec.loss(self.policy.distribution(self._samples(rows)), self._labels[rows])
-            self.manual_backward(losses.mean())
+            # Not `manual_backward`: in one process without loss scaling it adds nothing but hooks that nobody uses, at
+            # several times the cost of the rest of Lightning (benchmarks/sft_overhead.py).
+            torch.autograd.backward(losses.mean())
             torch.clear_autocast_cache()  # Lightning's autocast spans the whole chunk: casts of old weights would stay
             optimizer.step()
             self._loss_sum += losses.detach().sum()

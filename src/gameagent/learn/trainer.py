@@ -86,8 +86,8 @@ class Trainer(TrainerSpec):
         """The Lightning trainer. Checkpoints, bars and metrics are the callbacks' and loggers' part, not its own."""
         if self.threads is not None:
             torch.set_num_threads(self.threads)
-        # On import Lightning has torch ask NVML whether there is a GPU, and torch asks at every optimiser step: where there
-        # is none that loads a library in vain each time, 0.25 ms on the machine of benchmarks/sft_overhead.py.
+        # Importing Lightning makes torch ask NVML whether there is a GPU, and torch asks at every optimiser step:
+        # without one that looks for a library each time, 0.25 ms on the machine of benchmarks/sft_overhead.py.
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
         _hush()
         return pl.Trainer(

@@ -2,7 +2,7 @@
 
     encoder = Tiny(width=256).build(ObsSpace(frame=(56, 56, 12))); latent = encoder(encoder.prepare({"frame": frames}))
 
-Both read frames as the environment gives them, (B, H, W, C) uint8. Dividing by 255 happens in the first layer's
+Both read frames as the environment gives them, (B, H, W, C) uint8. Bringing them to −1..1 happens in the first layer's
 weights, not in the pixels: the same function, one pass over a big tensor less. Whole numbers up to 256 are exact in
 bfloat16, so a learner may cast prepared frames to it (or to float32) once and lose nothing.
 """
@@ -40,18 +40,12 @@ class Tiny(Encoder):
     """Length of the vector that comes out."""
 
     def build(self, obs_space: ObsSpace) -> EncoderModule:
-        """The network. Raises ContractError without a frame, or where the frame is too small for the layers."""
+        """The network. Raises ContractError without a frame."""
         height, width, colours = frame_shape(obs_space, "tiny")
         patch = self.patch or (8 if min(height, width) >= LARGE_SIDE else 4)
         grid = (-(-height // patch), -(-width // patch))
         for _ in self.channels[1:]:
-            grid = ((grid[0] - 3) // 2 + 1, (grid[1] - 3) // 2 + 1)
-        if min(grid) < 1:
-            raise ContractError(
-                f"encoder tiny: a frame of {height}×{width} in patches of {patch} is too small for "
-                f"{len(self.channels)} layers; type policy.encoder.patch={max(1, patch // 2)} "
-                "or give fewer policy.encoder.channels"
-            )
+            grid = ((grid[0] + 1) // 2, (grid[1] + 1) // 2)
         return _TinyModule((height, width, colours), patch, self.channels, grid, self.width)
 
 
@@ -97,7 +91,8 @@ class _TinyModule(EncoderModule):
         self.first = orthogonal(nn.Conv2d(patch * patch * colours, channels[0], 1))
         layers: list[nn.Module] = [nn.ReLU(inplace=True)]
         for before, after in pairwise(channels):
-            layers += [orthogonal(nn.Conv2d(before, after, 3, 2)), nn.ReLU(inplace=True)]
+            # Padded: without it the last rows and columns of an even grid are never looked at.
+            layers += [orthogonal(nn.Conv2d(before, after, 3, 2, padding=1)), nn.ReLU(inplace=True)]
         head = orthogonal(nn.Linear(channels[-1] * grid[0] * grid[1], width))
         self.rest = nn.Sequential(*layers, nn.Flatten(), head, nn.ReLU(inplace=True)).to(
             memory_format=torch.channels_last
@@ -152,7 +147,12 @@ class _NatureModule(EncoderModule):
 
 
 def _scaled(conv: nn.Conv2d, pixels: Tensor) -> Tensor:
-    """`conv` of pixels/255, pixels being (B, H, W, C) in 0..255; seen as (B, C, H, W) they are channels_last."""
+    """`conv` of pixels brought to −1..1, pixels being (B, H, W, C) in 0..255; as (B, C, H, W) they are channels_last.
+
+    Centred, because a bright background would otherwise push every unit the same way and slow learning down. Conv of
+    (x/127.5 − 1) is conv of x with weights/127.5, less the weights' sum.
+    """
     device = pixels.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else conv.weight.dtype
-    return F.conv2d(pixels.permute(0, 3, 1, 2).to(dtype), conv.weight / 255, conv.bias, conv.stride)
+    bias = -conv.weight.sum((1, 2, 3)) if conv.bias is None else conv.bias - conv.weight.sum((1, 2, 3))
+    return F.conv2d(pixels.permute(0, 3, 1, 2).to(dtype), conv.weight / 127.5, bias, conv.stride)

@@ -146,9 +146,10 @@ def test_a_slip_of_an_index_is_an_error_and_no_corruption(tmp_path: Path, monkey
     path.write_text(SLIM.replace("s.seen[s.steps % 3]", "s.seen[s.steps]"))
     env = MiniEnv(game=str(path), knobs={"wild": False}).make(1, 0)
     env.reset()
+    for _ in range(2):
+        env.step(np.zeros(1, np.int64))
     with pytest.raises(IndexError):
-        for _ in range(5):
-            env.step(np.zeros(1, np.int64))
+        env.step(np.zeros(1, np.int64))
 
 
 def test_the_modules_of_the_game_and_of_the_primitives_stay_plain_python(walk: Path) -> None:

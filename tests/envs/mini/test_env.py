@@ -36,9 +36,8 @@ def test_obs_space_is_known_without_making_the_env(fields: dict[str, object], sh
 
 
 def test_raw_is_every_frame_untouched() -> None:
-    spec = MiniEnv(
-        frame_skip=4, frame_size=56, frame_stack=3, grey=True, sticky=0.2, max_episode_steps=9, obs="features", knobs={"lives": 2}
-    )  # fmt: skip
+    shaped = {"frame_skip": 4, "frame_size": 56, "frame_stack": 3, "grey": True, "sticky": 0.2, "max_episode_steps": 9}
+    spec = MiniEnv(obs="features", knobs={"lives": 2}, **shaped)  # type: ignore[arg-type]
     assert spec.raw() == MiniEnv(obs="features", knobs={"lives": 2})
 
 

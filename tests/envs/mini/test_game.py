@@ -11,6 +11,11 @@ from tests.envs.toys import SLIM, WALK
 from gameagent.envs.mini.env import MiniEnv
 from gameagent.envs.mini.game import GameError, load_game, local_sources
 
+STEP_TAKES_JUMP = (
+    r"walk.py, line \d+: the hook 'step' is\n    def step\(s, move, cfg, rng\):\n"
+    r"but is called as\n    def step\(s, move, jump, cfg, rng\):"
+)
+
 
 def written(folder: Path, text: str = WALK, name: str = "walk.py") -> str:
     folder.mkdir(parents=True, exist_ok=True)
@@ -35,12 +40,12 @@ def test_everything_a_file_says_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "instead", "message"),
     [
-        ("def reset(s, cfg, rng):", "def begin(s, cfg, rng):", r"no hook 'reset'; write\n    def reset\(s, cfg, rng\):"),
-        ("def step(s, move, jump, cfg, rng):", "def step(s, move, cfg, rng):", r"walk.py, line \d+: the hook 'step' is\n    def step\(s, move, cfg, rng\):\nbut is called as\n    def step\(s, move, jump, cfg, rng\):"),
+        ("def reset(s, cfg, rng):", "def begin(s, cfg, rng):", r"no hook 'reset'; write\n    def reset\(s, cfg, rng"),
+        ("def step(s, move, jump, cfg, rng):", "def step(s, move, cfg, rng):", STEP_TAKES_JUMP),
         ("def render(s, img, cfg):", "render = 3\ndef other(s, img, cfg):", "render = 3"),
         ('SIGNALS = ("score", "luck")', "", "no SIGNALS"),
         ('SIGNALS = ("score", "luck")', 'SIGNALS = ("score", "score")', "SIGNALS needs"),
-        ('ACTIONS = {"move": ("left", "right"), "jump": ("no", "yes", "high")}', "ACTIONS = 3", "ACTIONS is head -> labels"),
+        ('ACTIONS = {"move": ("left", "right"), "jump": ("no", "yes", "high")}', "ACTIONS = 3", "ACTIONS is head"),
         ('("x", float)', '("x", "f4")', "STATE field 'x' is float32; use float, int or bool"),
         ('("x", float)', '("x", "nonsense")', "STATE is a list"),
         ('("x", float)', '("size", float)', "STATE names 'size', which numpy's records use"),
@@ -49,7 +54,7 @@ def test_everything_a_file_says_is_read(tmp_path: Path) -> None:
         ('FEATURES = ("x", "steps")', "", "belong together"),
         ('"d": ("move", "right")', '"d": ("move", "up")', r"KEYMAP\['d'\]"),
         ("def features", "def features(:\n def", r"walk.py, line \d+: "),
-        ("from gameagent.envs.mini.draw import disc", "import nowhere_to_be_found\nfrom gameagent.envs.mini.draw import disc", "cannot be imported: ModuleNotFoundError"),
+        ("ACTIONS = {", "import nowhere_to_be_found\nACTIONS = {", "cannot be imported: ModuleNotFoundError"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_explained(tmp_path: Path, line: str, instead: str, message: str) -> None:

@@ -54,6 +54,8 @@ TOP, RIM, GROUND = 16.0, 96.0, 108.0
 """Where things appear, where the basket catches them, where they are gone."""
 REACH = 10.0
 """Pixels to either side within which the basket catches."""
+EASE = 6.0
+"""Pixels to either side within which the expert lets an apple come: it doesn't fidget."""
 
 
 def reset(s: Any, cfg: Any, rng: Any) -> None:
@@ -144,7 +146,7 @@ def expert(s: Any, cfg: Any) -> int:
         if act == 1 and not cfg.expert_dashes:
             continue
         x = min(max(s.x + (move - 1) * cfg.walk * (1 + act), LEFT), RIGHT)
-        cost = abs(x - target) + 0.1 * act + 0.01 * (move != 1)
+        cost = max(abs(x - target) - EASE, 0.0) + 0.1 * act + 0.01 * (move != 1)
         for k in range(cfg.items):
             if s.is_bomb[k] and RIM - 5.0 * cfg.speed <= s.item_y[k] < GROUND - 4.0:
                 cost += 100.0 * max(REACH + 2.0 - abs(s.item_x[k] - x), 0.0)

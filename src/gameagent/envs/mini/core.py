@@ -35,6 +35,7 @@ class MiniCore(Core):
         self.space = observation_space(game, parts)
         self._game, self._kernels = game, compile_game(game)
         self._states = np.zeros(num_envs, game.state)
+        self._blank = np.zeros((), game.state)
         self._rngs = np.zeros(num_envs, RECORD)
         self._cfg = np.zeros(1, config_layout(game))
         self._signals = np.zeros(num_envs, [(name, "f8") for name in game.signals])
@@ -49,7 +50,7 @@ class MiniCore(Core):
     def reset(self, mask: BoolArray, keys: NDArray[np.uint64]) -> None:
         """Start a new episode in the masked envs, from a record of zeros: nothing of the last one is left."""
         states, cfg, rngs, signals = self._records
-        self._states[mask] = np.zeros((), self._game.state)
+        self._states[mask] = self._blank
         self._kernels.reset(states, cfg, rngs, keys, signals, mask)
 
     def advance(self, actions: IntArray, active: BoolArray) -> BoolArray:

@@ -192,15 +192,6 @@ def _checked(path: Path, sources: tuple[Path, ...], module: ModuleType) -> Game:
         raise GameError(
             f"{path.name}: FEATURES (names) and the hook features(s, out, cfg) belong together; one is missing"
         )
-    for constant, names in (
-        ("STATE", [f[0] for f in get("STATE")]),
-        ("SIGNALS", get("SIGNALS")),
-        ("CONFIG", get("CONFIG", {})),
-    ):
-        if taken := sorted(set(names) & _TAKEN):
-            raise GameError(
-                f"{path.name}: {constant} names {taken[0]!r}, which numpy's records use; choose another name"
-            )
     game = Game(
         name=path.stem,
         path=path,
@@ -260,6 +251,10 @@ def _is_flags(field: np.dtype[Any]) -> bool:
 
 def _check_constants(game: Game) -> None:
     where = game.path.name
+    named = {"STATE": game.state.names or (), "SIGNALS": game.signals, "CONFIG": tuple(game.config)}
+    for constant, names in named.items():
+        if taken := sorted(set(names) & _TAKEN):
+            raise GameError(f"{where}: {constant} names {taken[0]!r}, which numpy's records use; choose another name")
     bad = [k for k, v in game.config.items() if not isinstance(v, bool | int | float)]
     if bad:
         raise GameError(f"{where}: CONFIG values are numbers or true/false; {bad[0]!r} is {game.config[bad[0]]!r}")
