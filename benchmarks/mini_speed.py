@@ -1,7 +1,7 @@
 """How fast MiniCatch runs on one core: pixels and features, through the whole `step` and in the kernel alone.
 
 Run: python benchmarks/mini_speed.py [--envs 64] [--seconds 1.0] [--repeats 7]
-Prints a table for benchmarks/README.md. Times are CPU seconds of this process, so that other programs disturb little.
+Prints a table for docs/performance.md. Times are CPU seconds of this process, so that other programs disturb little.
 """
 
 from __future__ import annotations

@@ -70,9 +70,9 @@ def convolutions() -> Any:
     """The encoder that everybody trains, in plain torch: (B, 3, 112, 112) -> (B, WIDTH)."""
     from torch import nn
 
-    stack = [nn.Conv2d(3, 32, 8, 8), nn.Conv2d(32, 64, 3, 2), nn.Conv2d(64, 64, 3, 2)]
+    stack = [nn.Conv2d(3, 32, 8, 8), nn.Conv2d(32, 64, 3, 2, padding=1), nn.Conv2d(64, 64, 3, 2, padding=1)]
     layers = [layer for conv in stack for layer in (conv, nn.ReLU())]
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(256, WIDTH), nn.ReLU())
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(64 * 4 * 4, WIDTH), nn.ReLU())
 
 
 class Clock:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import FrozenInstanceError
 from dataclasses import field as dataclass_field
@@ -10,7 +11,16 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field, ValidationError
 
-from gameagent.component import component, from_config, is_component, locate, target_of, to_config
+from gameagent.component import (
+    UntrustedError,
+    check_trusted,
+    component,
+    from_config,
+    is_component,
+    locate,
+    target_of,
+    to_config,
+)
 
 
 class Mode(StrEnum):
@@ -162,3 +172,41 @@ def test_a_broken_file_is_told(tmp_path: Path, text: str, said: str) -> None:
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(ImportError, match="there is no file"):
         locate(f"{tmp_path}/mine.py:Mine")
+
+
+def test_a_saved_files_dotted_targets_are_gameagents_imported_or_of_a_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stranger.py").write_text("raise SystemExit('ran')")
+    monkeypatch.syspath_prepend(tmp_path)
+    for fine in ("gameagent.nets.encoders.Mlp", f"{__name__}.Small", "nowhere_at_all.Net"):
+        check_trusted(fine)
+    with pytest.raises(UntrustedError, match=r"would run the module stranger,.* type import stranger"):
+        from_config({"part": [{"_target_": "stranger.Net"}]}, saved=True)
+    (tmp_path / "stranger-1.dist-info").mkdir()
+    (tmp_path / "stranger-1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1\n")
+    (tmp_path / "stranger-1.dist-info/entry_points.txt").write_text("[gameagent.plugins]\nx = stranger.conf\n")
+    check_trusted("stranger.Net")
+
+
+def test_a_saved_files_file_targets_are_loaded_below_here_or_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "deep/er").mkdir(parents=True)
+    file = tmp_path / "deep/er/mine.py"
+    file.write_text(FILE)
+    target = f"{file}:Mine"
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setenv("GAMEAGENT_TRUST", os.pathsep)
+    for spelling in (target, "../deep/er/mine.py:Mine"):
+        with pytest.raises(UntrustedError, match=rf"would run {file},.* type cd {file.parent} or .*GAMEAGENT_TRUST="):
+            check_trusted(spelling)
+    monkeypatch.setenv("GAMEAGENT_TRUST", f"/nowhere{os.pathsep}{tmp_path / 'deep'}")
+    check_trusted(target)
+    monkeypatch.delenv("GAMEAGENT_TRUST")
+    monkeypatch.chdir(tmp_path / "deep")
+    check_trusted(target)
+    locate(target)
+    monkeypatch.chdir(tmp_path / "work")
+    check_trusted(target)

@@ -22,6 +22,10 @@ class ConfigError(UserError, ValueError):
         super().__init__("\n".join([head, *("  " + text.replace("\n", "\n    ") for text in self.problems)]))
 
 
+class EnvError(UserError, ValueError):
+    """An environment can't be used as it was asked for, or a saved state doesn't fit it."""
+
+
 class Interrupted(KeyboardInterrupt):
     """A job stopped early because of a signal, after saving what it had. The process then exits with 128 + `signum`.
 

@@ -10,6 +10,7 @@ import pytest
 
 from gameagent.config.files import save
 from gameagent.config.origin import trained_with
+from gameagent.errors import ConfigError
 
 PLAIN = {"_target_": "gameagent.experiment.Experiment", "env": {"_target_": "gameagent.envs.gym:GymEnv"}, "out": "x"}
 
@@ -48,3 +49,17 @@ def test_unreadable_files_are_left_to_the_job(tmp_path: Path, content: bytes) ->
 def test_players_without_a_file_bring_nothing() -> None:
     assert trained_with(["job=evaluate", "job.policy=expert"]) is None
     assert trained_with(["learner.lr=1"]) is None
+
+
+@pytest.mark.parametrize("env", [{"_target_": "evil.py:Env"}, {"_target_": "gameagent.envs.x:Y", "game": "evil.py"}])
+def test_a_file_may_not_bring_code_from_elsewhere(
+    tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "evil.py").write_text("raise AssertionError('ran')")
+    for key, value in env.items():
+        env[key] = value.replace("evil", str(tmp_path / "evil"))
+    file = bundle(tmp_path / "p.safetensors", {**PLAIN, "env": env})
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError, match="would run"):
+        trained_with([f"job.policy={file}"])

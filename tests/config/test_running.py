@@ -137,6 +137,8 @@ def test_resume_has_its_folder_and_takes_no_other(project: Project, cli: Cli, mo
 
 def test_resume_of_nothing_is_told(project: Project, cli: Cli) -> None:
     assert "there is no such folder" in cli("job.resume=nowhere")[2]
+    (project.work / "last.ckpt").touch()
+    assert "that is a file; give the run folder" in cli("job.resume=last.ckpt")[2]
     (project.work / "empty").mkdir()
     assert "a run folder holds a config.yaml" in cli("job.resume=empty")[2]
 

@@ -126,6 +126,11 @@ class TestSplit:
         train, val = fake([100]).split(0.1)
         assert (train[-1], val[0], len(val)) == (100 - 10 - TAIL_GAP - 1, 90, 10)
 
+    def test_a_tail_never_looks_back_into_the_training_part(self, tmp_path: Path) -> None:
+        data = FrameDataset.load(recorded(tmp_path, (200,)), EchoEnv(frame_stack=4, frame_skip=16))
+        train, val = data.split(0.1, Split.tail)
+        assert train.max() < val.min() - 3 * 16 == 200 - 20 - 3 * 16
+
     def test_held_out_episodes_are_spread_over_the_store(self) -> None:
         data = fake([1] * 10)
         assert data.episode[data.split(0.2)[1]].tolist() == [4, 9]

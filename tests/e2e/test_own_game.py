@@ -63,6 +63,8 @@ def test_every_step_leaves_its_result(folder: Path) -> None:
         "eval_onnx/eval.json",
         "mine/policy.safetensors",
         "mine_eval/eval.json",
+        "mine_demos/episodes.zarr",
+        "mine_onnx/policy.onnx",
     ):
         assert (folder / "runs" / result).exists(), result
 

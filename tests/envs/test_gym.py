@@ -13,6 +13,7 @@ from gymnasium.error import ResetNeeded
 from gameagent.envs.base import AutoresetMode
 from gameagent.envs.gym import FrameSkip, GymEnv
 from gameagent.envs.gym_spaces import Actions, Observations
+from gameagent.errors import EnvError
 
 
 class Toy(gymnasium.Env[Any, Any]):
@@ -104,11 +105,23 @@ def test_state_is_plain_and_goes_on_exactly() -> None:
                 np.testing.assert_array_equal(got, part)
 
 
+def test_a_masked_reset_works_in_a_fresh_batch_that_took_over_a_state() -> None:
+    env, fresh = toy().make(3, seed=1), toy().make(3, seed=50)
+    env.reset()
+    env.step(np.zeros(3, np.int64))
+    fresh.set_state(env.get_state())
+    mask = {"reset_mask": np.array([False, True, False])}
+    for target in (env, fresh):
+        obs, _ = target.reset(seed=[None, 9, None], options=dict(mask))
+        assert obs[:, 0, 0, 0].tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(env.step(np.zeros(3, np.int64))[1], fresh.step(np.zeros(3, np.int64))[1])
+
+
 def test_an_env_that_draws_elsewhere_cannot_be_resumed_and_says_so() -> None:
     env = toy(kwargs={"honest": False}).make(1)
     env.reset(seed=0)
     env.step(np.zeros(1, np.int64))
-    with pytest.raises(ValueError, match="cannot be resumed exactly.*np_random"):
+    with pytest.raises(EnvError, match="cannot be resumed exactly.*np_random"):
         env.set_state(env.get_state())
 
 
@@ -164,7 +177,7 @@ def test_frames_are_none_without_a_render_mode() -> None:
 
 
 def test_an_env_that_cannot_draw_says_so_at_once() -> None:
-    with pytest.raises(ValueError, match="render modes"):
+    with pytest.raises(EnvError, match="render modes"):
         toy().make(1, render_mode="human")
 
 
@@ -220,12 +233,12 @@ def test_dict_observations_become_frame_and_features() -> None:
     ],
 )
 def test_other_observations_are_refused_with_advice(space: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(EnvError, match=message):
         Observations(space, "toy")
 
 
 def test_continuous_actions_are_refused_with_advice() -> None:
-    with pytest.raises(ValueError, match=r"Pendulum-v1: actions are Box.*ActionWrapper"):
+    with pytest.raises(EnvError, match=r"Pendulum-v1: actions are Box.*ActionWrapper"):
         GymEnv(id="Pendulum-v1").make(1)
 
 
@@ -235,7 +248,7 @@ def test_unknown_ids_name_the_nearest() -> None:
 
 
 def test_wrong_arguments_of_the_env_are_named() -> None:
-    with pytest.raises(ValueError, match=r"gymnasium.make\('gameagent-tests/Toy-v0', \*\*{'speed': 3}\)"):
+    with pytest.raises(EnvError, match=r"gymnasium.make\('gameagent-tests/Toy-v0', \*\*{'speed': 3}\)"):
         toy(kwargs={"speed": 3}).make(1)
 
 
@@ -249,5 +262,5 @@ def test_nothing_works_before_the_first_reset() -> None:
 def test_state_of_another_env_is_refused() -> None:
     env = toy().make(2)
     env.reset()
-    with pytest.raises(ValueError, match="(?s)2 × .*3 × "):
+    with pytest.raises(EnvError, match="(?s)2 × .*3 × "):
         toy().make(3).set_state(env.get_state())

@@ -332,3 +332,24 @@ def test_expert_and_flags_are_the_cores() -> None:
     np.testing.assert_array_equal(env.expert(), [1, 1])  # type: ignore[arg-type]
     done: BoolArray = env.step(zeros(env))[2]
     assert done.dtype == np.bool_
+
+
+@pytest.mark.parametrize("skip", [1, 4])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])
+def test_totals_and_terms_are_float64_sums_whatever_the_reward_gives(skip: int, dtype: Any) -> None:
+    buffer, again = np.ones(2, dtype), {}
+    again["gain"] = buffer  # one array and one dict, over and over
+
+    def careless(ctx: RewardContext) -> Any:
+        return buffer, again
+
+    env = CoreVectorEnv(Clock(2, length=100), careless, frame_skip=skip)
+    env.reset(seed=0)
+    for _ in range(2):
+        _, total, _, _, info = env.step(np.zeros(2, np.int64))
+        for found in (total, info["reward_terms"]["gain"]):
+            assert found.dtype == np.float64
+            assert found.tolist() == [skip, skip]
+        total += 1.0
+        assert info["reward_terms"]["gain"].tolist() == [skip, skip]
+    assert buffer.tolist() == [1, 1]

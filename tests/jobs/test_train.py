@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 import torch
-from tests.learn.fakes import FakeEnv, Frames, experiment, weights
+from tests.learn.fakes import CountingEnv, FakeEnv, Frames, experiment, weights
 
 from gameagent.component import component
 from gameagent.contract import ContractError
-from gameagent.errors import UserError
+from gameagent.errors import Interrupted, UserError
 from gameagent.experiment import Experiment
 from gameagent.jobs.train import Train
 from gameagent.learn.base import Learner
@@ -125,14 +126,52 @@ def test_resuming_from_nowhere_is_an_error(tmp_path: Path) -> None:
         experiment(tmp_path, learner=ppo(), resume=str(tmp_path / "typo")).run()
 
 
-def test_a_checkpoint_cut_short_is_named_with_the_way_out(tmp_path: Path) -> None:
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+def test_where_the_last_checkpoint_is_broken_the_one_before_it_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     experiment(tmp_path, learner=ppo()).run()
-    last = tmp_path / "checkpoints" / "last.ckpt"
-    last.write_bytes(last.read_bytes()[:1000])
-    with pytest.raises(UserError, match=r"last\.ckpt .*cut short.*job\.resume=.*previous\.ckpt"):
+    trained = weights(loaded(tmp_path))
+    cut_short(tmp_path / "checkpoints" / "last.ckpt")
+    assert experiment(tmp_path, learner=ppo(), resume=str(tmp_path)).run()["env_steps"] == 96
+    assert torch.equal(weights(loaded(tmp_path)), trained)
+    told = capsys.readouterr().err.splitlines()
+    assert any("last.ckpt is no checkpoint" in x and "going on from the one before it" in x for x in told)
+    assert any("previous.ckpt at 64 steps" in x for x in told)
+
+
+@pytest.mark.parametrize("older", ["broken", "missing"])
+def test_without_a_readable_checkpoint_resuming_is_an_error(tmp_path: Path, older: str) -> None:
+    experiment(tmp_path, learner=ppo()).run()
+    last, previous = (tmp_path / "checkpoints" / name for name in ("last.ckpt", "previous.ckpt"))
+    cut_short(last)
+    cut_short(previous) if older == "broken" else previous.unlink()
+    told = "previous.*cut short.*" if older == "broken" else ""
+    with pytest.raises(UserError, match=rf"last\.ckpt .*cut short.*{told}train anew"):
         experiment(tmp_path, learner=ppo(), resume=str(tmp_path)).run()
-    result = experiment(tmp_path, learner=ppo(), resume=str(last.with_name("previous.ckpt"))).run()
-    assert result["env_steps"] == 96
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_stopped_run_names_job_resume_only_where_it_kept_a_checkpoint(tmp_path: Path, keeps: bool) -> None:
+    @component
+    class Stops(FakeEnv):
+        def make(self, num_envs: int | None = None, seed: int = 0, render_mode: str | None = None) -> CountingEnv:
+            env = super().make(num_envs, seed)
+            whole = env.step
+            env.step = lambda a: (env.steps_taken == 3 and signal.raise_signal(signal.SIGINT), whole(a))[1]  # type: ignore[assignment, method-assign]
+            return env
+
+    made = experiment(tmp_path, learner=ppo(), env=Stops())
+    parts = {f: getattr(made, f) for f in ("name", "out", "env", "policy", "learner", "job", "trainer")}
+    callbacks = made.callbacks if keeps else {"stop": made.callbacks["stop"]}
+    with pytest.raises(Interrupted) as stop:
+        Experiment(callbacks=callbacks, **parts).run()
+    assert "stopped at 32 steps by SIGINT" in str(stop.value)
+    assert ("job.resume=" in str(stop.value)) is keeps
+    assert ("kept no checkpoint" in str(stop.value)) is not keeps
 
 
 def test_starts_from_the_weights_of_another_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

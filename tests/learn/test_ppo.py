@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,6 +110,36 @@ def test_actor_stays_while_the_critic_warms_up() -> None:
     assert torch.equal(module.actors[1], start)
     assert not torch.equal(module.actors[2], start)
     assert module.last_metrics["loss/value"] > 0
+
+
+def test_a_part_without_gradients_has_no_gradient_norm() -> None:
+    """clip_grad_norm_ gives a 0 on the CPU for it, which cannot be stacked with numbers of a GPU."""
+    names = watch(critic_warmup=10**6).last_metrics.keys()
+    assert "ppo/grad_norm_critic" in names
+    assert "ppo/grad_norm_actor" not in names
+    assert "ppo/grad_norm_actor" in watch(critic_warmup=2).last_metrics
+
+
+def resumed(tmp_path: Path, **changed: Any) -> tuple[float, float, float]:
+    """Learning rate at the end of an adaptive run; then, resumed with changes, the first step's rate and Adam's ε."""
+    fields: dict[str, Any] = {**SMALL, "lr_schedule": RateSchedule.adaptive, "desired_kl": 0.5}
+    first = train(PPO(**fields), FakeEnv(bonus=1.0))
+    first.trainer.save_checkpoint(tmp_path / "a.ckpt")
+    env = FakeEnv(bonus=1.0)
+    module = PPO(**{**fields, "total_steps": 192, **changed}).module(env=env, policy=small_policy(env), seed=0)
+    began: list[float] = []
+    module.on_train_epoch_start = lambda: began.append(module._lr())  # type: ignore[method-assign]
+    fit(module, str(tmp_path / "a.ckpt"))
+    return first._lr(), began[0], module._adam().param_groups[0]["eps"]
+
+
+def test_resumed_adaptive_learning_rate_goes_on_from_where_it_was(tmp_path: Path) -> None:
+    ended, began, eps = resumed(tmp_path)
+    assert (ended, began, eps) == (1e-2, 1e-2, 1e-5)
+
+
+def test_resumed_run_takes_changed_settings_of_the_optimiser(tmp_path: Path) -> None:
+    assert resumed(tmp_path, lr=2e-4, adam_eps=1e-3)[1:] == (2e-4, 1e-3)
 
 
 def test_target_kl_ends_an_iteration_before_the_step_that_passes_it() -> None:

@@ -43,6 +43,15 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+def written(path: Path) -> tuple[int, int] | None:
+    """Tells one version of a file from the next; None where there is none (yet, or between two renames)."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 def metrics(run: Path) -> list[dict[str, str]]:
     """Rows without the clock's columns."""
     with (run / "metrics.csv").open(newline="") as file:
@@ -53,12 +62,18 @@ def metrics(run: Path) -> list[dict[str, str]]:
 def test_killed_run_ends_like_one_left_alone(repository: Path, tmp_path: Path) -> None:
     alone, killed = tmp_path / "alone", tmp_path / "killed"
     finish(child(repository, alone, TOTAL))
+    last = killed / "checkpoints" / "last.ckpt"
     for attempt in range(2):
-        process = child(repository, killed, TOTAL)
-        wait_for(killed / "checkpoints" / "last.ckpt", process)
-        time.sleep(random.Random(attempt).uniform(0.0, 0.5) + attempt * 2)
+        before = written(last)
+        process = child(repository, killed, TOTAL, 0.05)  # a hundred iterations take 5 s at least
+        while written(last) in (None, before):
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.01)
+        time.sleep(random.Random(attempt).uniform(0.0, 0.5))
         process.kill()
         process.communicate()
+        assert process.returncode == -signal.SIGKILL, "it was over before it was killed"
+        assert not (killed / "policy.safetensors").exists()
     finish(child(repository, killed, TOTAL))
     expected, found = (load_file(run / "policy.safetensors") for run in (alone, killed))
     assert all(bool((expected[name] == found[name]).all()) for name in expected)

@@ -51,6 +51,18 @@ def test_values_come_in_the_order_of_the_rows_and_of_the_cuts() -> None:
     assert finals.shape == (4,)
 
 
+def test_final_observations_of_all_steps_share_the_critics_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = FakeEnv(num_envs=2, limit=2)
+    policy, sizes = small_policy(env), []
+    rollout = collector(env, steps=8).collect(policy)
+    whole = policy.value
+    monkeypatch.setattr(policy, "value", lambda obs: (sizes.append(len(obs["features"])), whole(obs))[1])
+    _, finals = rollout.evaluate(policy, chunk=6)
+    assert len(rollout.finals) == 4
+    assert finals.shape == (8,)
+    assert sizes == [6, 6, 6, 6, 2]  # 9 rows of 2, then 4 cuts of 2
+
+
 def test_statistics_count_whole_episodes() -> None:
     env = FakeEnv(num_envs=2, limit=5, reward=2.0)
     play = collector(env, steps=12)

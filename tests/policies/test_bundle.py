@@ -192,6 +192,42 @@ def test_a_card_that_can_not_be_built_says_why(policy: Policy, changes: dict[str
         load_policy(FILE)
 
 
+@pytest.mark.parametrize("kind", ["safetensors", "ckpt"])
+@pytest.mark.parametrize("place", ["policy", "encoder"])
+def test_a_file_that_came_with_a_policy_is_not_run(
+    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, place: str
+) -> None:
+    downloaded, here = tmp_path / "downloaded", tmp_path / "here"
+    downloaded.mkdir()
+    here.mkdir()
+    (downloaded / "net.py").write_text(f"import pathlib; pathlib.Path({str(tmp_path / 'owned')!r}).touch()")
+    monkeypatch.chdir(here)
+    target = {"_target_": "../downloaded/net.py:Net"}
+    description = describe(policy)
+    description["architecture"] = target if place == "policy" else description["architecture"] | {"encoder": target}
+    if kind == "ckpt":
+        torch.save({"policy": description, "policy_state": {}}, "last.ckpt")
+    else:
+        edit(policy, architecture=description["architecture"])
+    file = "last.ckpt" if kind == "ckpt" else FILE
+    with pytest.raises(
+        PolicyFileError, match=rf"would run {downloaded}/net\.py.* cd {downloaded} or .*GAMEAGENT_TRUST="
+    ):
+        load_policy(file)
+    assert not (tmp_path / "owned").exists()
+    monkeypatch.setenv("GAMEAGENT_TRUST", str(downloaded))
+    with pytest.raises(PolicyFileError, match=r"has no 'Net'; correct that file"):
+        load_policy(file)
+    assert (tmp_path / "owned").exists()
+
+
+def test_a_missing_component_file_is_to_be_put_back(policy: Policy) -> None:
+    edit(policy, architecture={"_target_": "./gone.py:Net"})
+    with pytest.raises(PolicyFileError, match=r"the file .*gone\.py is not there; put it back, or") as told:
+        load_policy(FILE)
+    assert "Python path" not in str(told.value)
+
+
 def test_missing_files_say_what_to_give() -> None:
     with pytest.raises(PolicyNotFoundError, match=r"no policy at nowhere; give a \.safetensors"):
         load_policy("nowhere")

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from gameagent.component import component
-from gameagent.contract import ActionSpace, ContractError, ObsPart, ObsSpace, Part
+from gameagent.contract import ActionSpace, ContractError, Obs, ObsPart, ObsSpace, Part
 from gameagent.nets.encoders import Auto, Mlp, Nature, Tiny
 from gameagent.policies import onnx as module
 from gameagent.policies.actor_critic import ActorCritic, ActorCriticPolicy
-from gameagent.policies.base import Policy
+from gameagent.policies.base import Inference, Policy
 from gameagent.policies.bundle import PolicyFileError, PolicyNotFoundError, describe, load_policy, read_card
 from gameagent.policies.onnx import ExportError, OnnxPolicy, export_onnx, random_obs, verify_onnx
 
@@ -133,6 +133,38 @@ def test_a_file_that_computes_something_else_never_gets_its_name(monkeypatch: py
         export_onnx(frame_policy(), FILE)
     assert FILE.read_bytes() == b"the old file"
     assert list(Path().iterdir()) == [FILE]
+
+
+@pytest.mark.parametrize("broken", [0, 1, 2])
+def test_nan_in_any_output_is_a_difference(broken: int) -> None:
+    outputs = [np.zeros((1, 3), np.float32), np.zeros((1, 2), np.float32), np.zeros(1, np.float32)]
+    expected = Inference(outputs[:2], outputs[2])
+    found = [a.copy() for a in outputs]
+    found[broken][...] = np.nan
+    with pytest.raises(ExportError, match="computes something else at batch 1.* nan"):
+        module._compare(expected, [*found[:2], np.zeros(1, np.int64), found[2]], ACTIONS, 1)
+
+
+class _NanHead(ActorCriticPolicy):
+    """Its graph gives NaN for the last head, which torch itself does not."""
+
+    def infer(self, obs: Obs) -> Inference:
+        found = super().infer(obs)
+        return Inference([np.nan_to_num(a, nan=-0.69) for a in found.logits], found.value)
+
+
+def test_an_export_with_nan_in_its_second_head_never_gets_its_name() -> None:
+    policy = _NanHead(ActorCritic(encoder=Mlp(hidden=(8,))), ObsSpace(features=(5,)), ACTIONS)
+    bias = max((p for n, p in policy.named_parameters() if p.shape == (5,)), key=torch.numel)
+    with torch.no_grad():
+        bias[3:] = torch.nan  # 3 moves, then 2 acts
+    assert [np.isnan(a).any() for a in ActorCriticPolicy.infer(policy, random_obs(policy.obs_space, 1, 0)).logits] == [
+        False,
+        True,
+    ]
+    with pytest.raises(ExportError, match="logits differ by nan"):
+        export_onnx(policy, FILE)
+    assert not FILE.exists()
 
 
 def test_verifying_another_policys_file_fails(exported: tuple[Policy, Path]) -> None:

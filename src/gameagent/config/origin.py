@@ -24,6 +24,7 @@ LARGEST_HEADER = 1 << 26
 def trained_with(overrides: Sequence[str]) -> tuple[Path, dict[str, Any]] | None:
     """The file or folder of the policy that the overrides name, and the configuration that goes with it.
 
+    Raises ConfigError where that configuration would run a file or module that nobody here has chosen.
     None where they name none, where nothing is known of it, or where they choose an environment themselves (`env…`, an
     experiment): what is typed counts.
     """
@@ -45,6 +46,7 @@ def _saved(place: Path) -> dict[str, Any] | None:
     plain: Any = None
     if place.is_file():
         plain = _card(place)
+        _check(plain)
     elif (place / CONFIG).is_file():
         try:
             plain = load(place)
@@ -52,6 +54,28 @@ def _saved(place: Path) -> dict[str, Any] | None:
             return None
     known = isinstance(plain, dict) and "defaults" not in plain and "_target_" in (plain.get("env") or {})
     return {**plain, "out": None} if known else None
+
+
+def _check(plain: Any) -> None:
+    """Refuse a file's configuration that would run code which nobody here has chosen: its classes, its game's file."""
+    from gameagent.component import UntrustedError, check_trusted  # pydantic: only where a policy file is named
+
+    if isinstance(plain, list):
+        for part in plain:
+            _check(part)
+    if not isinstance(plain, dict):
+        return
+    game = str(plain.get("game", ""))
+    targets = [str(plain["_target_"])] if "_target_" in plain else []
+    try:
+        for target in targets + ([f"{game}:game"] if game.endswith(".py") else []):
+            check_trusted(target)
+    except UntrustedError as error:
+        raise ConfigError(
+            f"the policy's own configuration: {error}; or choose the environment by hand: env=…"
+        ) from error
+    for part in plain.values():
+        _check(part)
 
 
 def _card(file: Path) -> Any:

@@ -145,6 +145,8 @@ def _resuming(resume: str, out: str | None, overrides: list[str], options: argpa
     if options.multirun or out is not None or options.config_path is not None:
         raise ConfigError("job.resume=RUN goes on in the folder RUN; leave out -m, out= and --config-path")
     folder = Path(resume).expanduser()
+    if folder.is_file():
+        raise ConfigError(f"job.resume={resume}: that is a file; give the run folder, which knows its last checkpoint")
     if not folder.is_dir():
         raise ConfigError(f"job.resume={resume}: there is no such folder; a run folder lies in outputs/<name>/<time>")
     texts = [*overrides, f"++job.resume={_quoted(folder)}"]

@@ -35,7 +35,7 @@ class Split(StrEnum):
 
 
 TAIL_GAP = 32
-"""Samples left out between an episode's training part and its held-out tail: stacked frames shall not reach over."""
+"""Samples left out, at least, between an episode's training part and its held-out tail: neighbours are nearly equal."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class FrameDataset:
     """Flat actions (n,) int64."""
     episode: IntArray
     """(n,) which episode each sample is from: its place in `store.episodes`."""
+    look_back: int = 0
+    """How many stored frames before its own a sample may hold; a tail's gap is at least as wide."""
 
     @classmethod
     def load(cls, store: EpisodeStore, env: Env) -> FrameDataset:
@@ -83,6 +85,7 @@ class FrameDataset:
             parts={name: torch.from_numpy(samples[name]) for name in space},
             labels=torch.from_numpy(np.concatenate([e.labels for e in episodes])),
             episode=np.repeat(np.arange(len(episodes)), [len(e) for e in episodes]),
+            look_back=(env.frame_stack - 1) * env.frame_skip,
         )
 
     def __len__(self) -> int:
@@ -121,11 +124,12 @@ class FrameDataset:
 
     def _tails(self, val_fraction: float, count: int) -> tuple[BoolArray, BoolArray]:
         held, dropped = np.zeros(len(self), bool), np.zeros(len(self), bool)
+        gap = max(TAIL_GAP, self.look_back)
         for number in range(count):
             rows = np.flatnonzero(self.episode == number)
             begin = len(rows) - max(1, round(val_fraction * len(rows)))
             held[rows[begin:]] = True
-            dropped[rows[max(0, begin - TAIL_GAP) : begin]] = True
+            dropped[rows[max(0, begin - gap) : begin]] = True
         return held, dropped
 
 

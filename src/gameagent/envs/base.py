@@ -60,7 +60,7 @@ class VectorEnv(GymVectorEnv[Any, Any, Any]):
 
     @abstractmethod
     def set_state(self, state: State) -> None:
-        """Inverse of `get_state`. Raises ValueError for a state of another env, batch size or configuration."""
+        """Inverse of `get_state`. Raises EnvError for a state of another env, batch size or configuration."""
 
     @abstractmethod
     def observe(self) -> Any:
@@ -94,6 +94,8 @@ class Env(ABC):
     num_envs: int
     frame_skip: int = 1
     """Emulated frames a step: the stride at which SFT reads stored frames."""
+    frame_stack: int = 1
+    """Latest observations seen at once: how far a sample of SFT looks back."""
 
     @abstractmethod
     def make(self, num_envs: int | None = None, seed: int = 0, render_mode: str | None = None) -> VectorEnv:

@@ -61,7 +61,7 @@ class Core(ABC):
 
     @abstractmethod
     def set_state(self, state: State) -> None:
-        """Inverse of `get_state`. Raises ValueError for a state that doesn't fit."""
+        """Inverse of `get_state`. Raises EnvError for a state that doesn't fit."""
 
     def close(self) -> None:  # noqa: B027
         """Free what the operating system should get back."""

@@ -22,6 +22,7 @@ from gameagent.envs.gym_episodes import Episodes
 from gameagent.envs.gym_spaces import Actions, Observations
 from gameagent.envs.gym_vector import GymVectorEnv
 from gameagent.envs.wrappers import Chain, frame_transforms
+from gameagent.errors import EnvError
 
 
 @component
@@ -76,14 +77,14 @@ class GymEnv(Env):
         """The batch, not yet reset.
 
         Raises:
-            ValueError: spaces that gameagent cannot use, or an env that cannot be made.
+            EnvError: spaces that gameagent cannot use, or an env that cannot be made.
         """
         probe = self._single()
         observations, actions = Observations(probe.observation_space, self.id), Actions(probe, self.id)
         offered = probe.metadata.get("render_modes", [])
         probe.close()
         if render_mode not in (None, *offered):
-            raise ValueError(f"{self.id} offers the render modes {offered}, not {render_mode!r}")
+            raise EnvError(f"{self.id} offers the render modes {offered}, not {render_mode!r}")
         if render_mode is not None:
             self._check_renders(render_mode)
         transforms = self.transforms(observations.space)
@@ -106,7 +107,7 @@ class GymEnv(Env):
             probe.reset(seed=0)
             probe.render()
         except Error as e:
-            raise ValueError(f"{self.id} cannot draw in render mode {render_mode!r}: {e}") from e
+            raise EnvError(f"{self.id} cannot draw in render mode {render_mode!r}: {e}") from e
         finally:
             probe.close()
 
@@ -116,7 +117,7 @@ class GymEnv(Env):
         try:
             env = gymnasium.make(self.id, render_mode=render_mode, **limit, **self.kwargs)
         except (Error, TypeError, ImportError, AttributeError, ValueError) as e:
-            raise ValueError(f"gymnasium.make({self.id!r}, **{self.kwargs}) failed: {type(e).__name__}: {e}") from e
+            raise EnvError(f"gymnasium.make({self.id!r}, **{self.kwargs}) failed: {type(e).__name__}: {e}") from e
         if self.sticky > 0:
             env = StickyAction(env, self.sticky)
         if self.frame_skip > 1:

@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 
 from gameagent.envs.base import State, episode_key
+from gameagent.errors import EnvError
 
 
 class Episodes(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -62,13 +63,13 @@ class Episodes(gymnasium.Wrapper[Any, Any, Any, Any]):
         return {"seed": self._seed, "episode": self._episode, "played": list(self._played), "digest": self._digest()}
 
     def set_state(self, state: State) -> None:
-        """Play the episode again up to where it was saved. Raises ValueError where it comes out differently."""
+        """Play the episode again up to where it was saved. Raises EnvError where it comes out differently."""
         self._seed, self._episode = int(state["seed"]), int(state["episode"]) - 1
         self.reset()
         for action in state["played"]:
             self.step(np.asarray(action, np.int64) if isinstance(action, list) else np.int64(action))
         if self._digest() != bytes(state["digest"]):
-            raise ValueError(
+            raise EnvError(
                 f"{self._name} cannot be resumed exactly: the same seed and actions gave other observations or "
                 "rewards. It draws randomness from elsewhere than its own np_random, or its version or arguments "
                 "changed; start the run anew, or fix the env's seeding"

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gameagent.contract import ActionSpace, Array, IntArray, Obs, ObsPart, ObsSpace, Part
+from gameagent.errors import EnvError
 
 
 class Observations:
@@ -22,7 +23,7 @@ class Observations:
         name: of the env, for messages.
 
     Raises:
-        ValueError: any other space.
+        EnvError: any other space.
     """
 
     def __init__(self, space: spaces.Space[Any], name: str) -> None:
@@ -31,12 +32,12 @@ class Observations:
         for key, box in boxes.items():
             if not isinstance(box, spaces.Box):
                 where = f"{name}: the observation{f' {key!r}' if key else ''} is {box}"
-                raise ValueError(
+                raise EnvError(
                     f"{where}; gameagent reads Boxes and flat Dicts of them. Wrap it (FlattenObservation, say)"
                 )
         frames = [key for key, box in boxes.items() if _is_frame(box)]
         if len(frames) > 1:
-            raise ValueError(
+            raise EnvError(
                 f"{name}: {frames} all look like frames (uint8, 2 or 3 axes); one frame at most is supported"
             )
         self._frame = frames[0] if frames else None
@@ -73,7 +74,7 @@ def _is_frame(box: Any) -> bool:
 def _frame_shape(box: Any, name: str) -> tuple[int, ...]:
     shape = (*box.shape, 1) if len(box.shape) == 2 else box.shape
     if shape[-1] > 4:
-        raise ValueError(
+        raise EnvError(
             f"{name}: frames of shape {box.shape}; gameagent expects height × width × channels (1 to 4 of them). "
             "Leave Gymnasium's frame stacking out and use env.frame_stack"
         )
@@ -88,7 +89,7 @@ class Actions:
         name: of the env, for messages.
 
     Raises:
-        ValueError: another action space.
+        EnvError: another action space.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], name: str) -> None:
@@ -102,7 +103,7 @@ class Actions:
             sizes = [(int(n), int(first)) for n, first in zip(space.nvec, space.start, strict=True)]
             self.space = ActionSpace({f"head{i}": _numbers(n, first) for i, (n, first) in enumerate(sizes)})
         else:
-            raise ValueError(
+            raise EnvError(
                 f"{name}: actions are {space}; gameagent plays Discrete and one-axis MultiDiscrete. "
                 "Make continuous actions discrete with a gymnasium.ActionWrapper, and register that"
             )

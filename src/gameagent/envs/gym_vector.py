@@ -21,6 +21,7 @@ from gameagent.envs.gym_spaces import Actions, Observations
 from gameagent.envs.spaces import gym_space
 from gameagent.envs.vector import checked_actions, reset_mask, seed_list
 from gameagent.envs.wrappers import Chain
+from gameagent.errors import EnvError
 
 
 class GymVectorEnv(VectorEnv):
@@ -132,12 +133,14 @@ class GymVectorEnv(VectorEnv):
         }
 
     def set_state(self, state: State) -> None:
-        """Play every env's episode again. Raises ValueError for another env's state, or where a replay differs."""
+        """Play every env's episode again. Raises EnvError for another env's state, or where a replay differs."""
         found, own = state.get("identity"), self._identity()
         if found != own:
-            raise ValueError(f"this state belongs to another env:\n  state {found}\n  env   {own}")
+            raise EnvError(f"this state belongs to another env:\n  state {found}\n  env   {own}")
         for env, saved in zip(self._envs, state["envs"], strict=True):
             env.set_state(saved)
+        # A masked reset batches the others' observations, which a fresh SyncVectorEnv doesn't have.
+        self.sync._env_obs = [env.obs for env in self._envs]
         self._chain.set_state(state["transforms"])
         self._returns, self._ready = np.array(state["returns"], np.float64), True
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from gameagent.contract import BoolArray, FloatArray
 from gameagent.envs.base import State
+from gameagent.errors import EnvError
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,9 @@ class EpisodeStatistics:
         return {"returns": self._returns.copy(), "lengths": self._lengths.copy(), "terms": terms}
 
     def set_state(self, state: State) -> None:
-        """Inverse of `get_state`. Raises ValueError for another number of envs."""
+        """Inverse of `get_state`. Raises EnvError for another number of envs."""
         if len(state["returns"]) != len(self._returns):
-            raise ValueError(f"statistics of {len(state['returns'])} envs, but there are {len(self._returns)}")
+            raise EnvError(f"statistics of {len(state['returns'])} envs, but there are {len(self._returns)}")
         self._returns = np.array(state["returns"], np.float64)
         self._lengths = np.array(state["lengths"], np.int64)
         self._terms = {name: np.array(term, np.float64) for name, term in state["terms"].items()}

@@ -21,6 +21,7 @@ from gameagent.envs.core import Core
 from gameagent.envs.spaces import gym_space
 from gameagent.envs.sticky import StickyActions
 from gameagent.envs.wrappers import Chain
+from gameagent.errors import EnvError
 from gameagent.rewards.base import Terms
 
 RewardFunction = Callable[[RewardContext], tuple[FloatArray, Terms]]
@@ -175,12 +176,12 @@ class CoreVectorEnv(VectorEnv):
         }
 
     def set_state(self, state: State) -> None:
-        """Inverse of `get_state`. Raises ValueError for a state of another game, batch size or observation."""
+        """Inverse of `get_state`. Raises EnvError for a state of another game, batch size or observation."""
         found, own = state.get("identity"), self._identity()
         if found != own:
-            raise ValueError(f"this state belongs to another env:\n  state {found}\n  env   {own}")
+            raise EnvError(f"this state belongs to another env:\n  state {found}\n  env   {own}")
         if bool(state["sticky"]) != (self._sticky is not None):
-            raise ValueError("the state was saved with sticky actions on one side only; use the same env.sticky")
+            raise EnvError("the state was saved with sticky actions on one side only; use the same env.sticky")
         self.core.set_state(state["core"])
         self._chain.set_state(state["transforms"])
         if self._sticky is not None:
@@ -209,7 +210,10 @@ class CoreVectorEnv(VectorEnv):
 
     def _play(self, flat: IntArray) -> tuple[FloatArray, Terms, BoolArray, BoolArray | None]:
         """Advance by `frames_per_step` frames: summed reward and terms, which games ended, which were cut short."""
-        total, terms, ended, cut = self._frame(flat, self._all)
+        first, first_terms, ended, cut = self._frame(flat, self._all)
+        # Copies: a reward may give whole numbers, one array twice, or its own buffers over and over.
+        total = np.array(first, np.float64)
+        terms = {name: np.array(term, np.float64) for name, term in first_terms.items()}
         for _ in range(self.frames_per_step - 1):
             active = ~(ended if cut is None else ended | cut)
             if not active.any():
@@ -217,7 +221,7 @@ class CoreVectorEnv(VectorEnv):
             more, more_terms, now_ended, now_cut = self._frame(flat, active)
             total += np.where(active, more, 0.0)
             for name, term in more_terms.items():
-                terms[name] = terms.get(name, 0.0) + np.where(active, term, 0.0)
+                terms[name] = terms.get(name, 0.0) + np.where(active, np.asarray(term, np.float64), 0.0)
             ended |= now_ended
             if now_cut is not None:
                 cut = now_cut if cut is None else cut | now_cut
@@ -230,7 +234,7 @@ class CoreVectorEnv(VectorEnv):
         total, terms = self._reward(RewardContext(signals, self._signals))
         self._signals = signals
         if np.shape(total) != (self.num_envs,):
-            raise ValueError(
+            raise EnvError(
                 f"the reward gave a total of shape {np.shape(total)}, not one number per env ({self.num_envs},)"
             )
         return total, terms, ended, self.core.cut

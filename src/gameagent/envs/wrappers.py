@@ -14,6 +14,7 @@ import numpy as np
 
 from gameagent.contract import Array, BoolArray, FloatArray, IntArray, Obs, ObsPart, ObsSpace, Part
 from gameagent.envs.base import State, Transform
+from gameagent.errors import EnvError
 
 
 class Grey(Transform):
@@ -22,7 +23,7 @@ class Grey(Transform):
     def __init__(self, space: ObsSpace) -> None:
         height, width, channels = _frame(space, "grey")
         if channels != 3:
-            raise ValueError(f"grey needs RGB frames of 3 channels, this game draws {channels}; leave out grey=true")
+            raise EnvError(f"grey needs RGB frames of 3 channels, this game draws {channels}; leave out grey=true")
         self.space = _with_frame(space, (height, width, 1))
 
     def __call__(self, parts: Obs, fresh: BoolArray, rows: IntArray | None = None) -> Obs:
@@ -76,7 +77,7 @@ class Stack(Transform):
         self._k = k
         self._names = [name for name, part in space.items() if part.kind in (Part.frame, Part.features)]
         if not self._names:
-            raise ValueError(f"frame_stack stacks frames or features; this observation has only {list(space)}")
+            raise EnvError(f"frame_stack stacks frames or features; this observation has only {list(space)}")
         self._memory: Obs = {}
         self.space = ObsSpace({n: _stacked(p, k) if n in self._names else p for n, p in space.items()})
 
@@ -105,10 +106,10 @@ class Stack(Transform):
         return {name: memory.copy() for name, memory in self._memory.items()}
 
     def set_state(self, state: State) -> None:
-        """Inverse of `get_state`. Raises ValueError for stacks of another shape."""
+        """Inverse of `get_state`. Raises EnvError for stacks of another shape."""
         for name, memory in state.items():
             if name not in self._names or np.shape(memory)[1:] != self.space[name].shape:
-                raise ValueError(
+                raise EnvError(
                     f"stacked {name} of shape {np.shape(memory)[1:]} don't fit {self.space}; frame_stack differs"
                 )
         self._memory = {name: np.array(memory) for name, memory in state.items()}
@@ -145,9 +146,9 @@ class Chain(Transform):
         return {str(i): transform.get_state() for i, transform in enumerate(self.transforms)}
 
     def set_state(self, state: State) -> None:
-        """Inverse of `get_state`. Raises ValueError for a state of other transforms."""
+        """Inverse of `get_state`. Raises EnvError for a state of other transforms."""
         if set(state) != {str(i) for i in range(len(self.transforms))}:
-            raise ValueError(f"a state of {len(state)} transforms for an env that has {len(self.transforms)}")
+            raise EnvError(f"a state of {len(state)} transforms for an env that has {len(self.transforms)}")
         for i, transform in enumerate(self.transforms):
             transform.set_state(state[str(i)])
 
@@ -156,7 +157,7 @@ def frame_transforms(space: ObsSpace, *, size: int | None, grey: bool, stack: in
     """The usual chain, in this order: grey, resize, stack. What the space has no frame for is left out.
 
     Raises:
-        ValueError: frames that cannot be made grey, or nothing to stack.
+        EnvError: frames that cannot be made grey, or nothing to stack.
     """
     made: list[Transform] = []
     if "frame" in space and grey:
@@ -172,7 +173,7 @@ def frame_transforms(space: ObsSpace, *, size: int | None, grey: bool, stack: in
 
 def _frame(space: ObsSpace, what: str) -> tuple[int, int, int]:
     if "frame" not in space:
-        raise ValueError(f"{what} works on frames; this observation has {list(space)}")
+        raise EnvError(f"{what} works on frames; this observation has {list(space)}")
     height, width, channels = space["frame"].shape
     return height, width, channels
 

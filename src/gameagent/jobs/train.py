@@ -39,7 +39,7 @@ class Train(Job):
     """Train a policy with the experiment's learner."""
 
     resume: str | None = None
-    """Run folder (or .ckpt file) to go on from; null: begin anew."""
+    """Run folder to go on from (its last checkpoint, or the one before it where that is broken); null: begin anew."""
 
     def run(self, experiment: Experiment) -> dict[str, float]:
         """Train. Gives the last metrics.
@@ -82,7 +82,7 @@ class Train(Job):
         if path is None:
             say(f"{given} has no checkpoint yet: starting from the beginning")
             return None, None
-        checkpoint = read_checkpoint(path)
+        path, checkpoint = read_newest(path)
         compare(checkpoint["config"], config, path)
         say(f"resuming from {path} at {checkpoint['env_steps']:,} steps")
         return path, checkpoint
@@ -91,11 +91,14 @@ class Train(Job):
         """Save the policy, unless a signal stopped the training: then say how to go on."""
         stopped = next((c.signum for c in callbacks if isinstance(c, StopCallback) and c.signum is not None), None)
         if stopped is not None:
-            raise Interrupted(
-                stopped,
-                f"stopped at {module.env_steps:,} steps by {signal.Signals(stopped).name}; "
-                f"to go on: python run.py job.resume={experiment.run_dir}",
+            kept = find_checkpoint(experiment.run_dir) is not None
+            way_on = (
+                f"to go on: python run.py job.resume={experiment.run_dir}"
+                if kept
+                else "it kept no checkpoint to go on from; callbacks=[checkpoint,progress,stop] keeps one"
             )
+            name = signal.Signals(stopped).name
+            raise Interrupted(stopped, f"stopped at {module.env_steps:,} steps by {name}; {way_on}")
         path = experiment.run_dir / POLICY
         origin = provenance(experiment, env_steps=module.env_steps)
         try:
@@ -154,13 +157,27 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         return {"env_steps": checkpoint["env_steps"], "config": checkpoint["config"]}
     except Exception as e:  # torch and zipfile raise a dozen kinds for a file cut short
-        older = path.with_name("previous.ckpt")
-        way_out = (
-            f"job.resume={older} goes on from the one before" if older.is_file() and older != path else "train anew"
-        )
-        raise UserError(
-            f"{path} is no checkpoint of a learner, or was cut short ({type(e).__name__}); {way_out}"
-        ) from e
+        raise UserError(f"{path} is no checkpoint of a learner, or was cut short ({type(e).__name__})") from e
+
+
+def read_newest(path: Path) -> tuple[Path, dict[str, Any]]:
+    """A checkpoint, or where it is broken the one kept before it: which one it was, and its contents.
+
+    Raises:
+        UserError: neither can be read.
+    """
+    older = path.with_name("previous.ckpt")
+    try:
+        return path, read_checkpoint(path)
+    except UserError as e:
+        if path == older or not older.is_file():
+            raise UserError(f"{e}; there is no other one: train anew, without job.resume") from e
+        try:
+            checkpoint = read_checkpoint(older)
+        except UserError as also:
+            raise UserError(f"{e}; {also}; there is no other one: train anew, without job.resume") from also
+        say(f"{e}: going on from the one before it")
+        return older, checkpoint
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:

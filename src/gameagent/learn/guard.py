@@ -8,8 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from gameagent.errors import UserError
 
-class NonFiniteError(FloatingPointError):
+
+class NonFiniteError(UserError, FloatingPointError):
     """A NaN or an infinity where training cannot go on in strict mode. Says what and when."""
 
 

@@ -270,15 +270,19 @@ class PPOModule(LearnerModule):
         return True
 
     def _clip_gradients(self) -> dict[str, Tensor]:
-        """Limit actor and critic apart, so that a large value error takes nothing from the actor; gives both norms."""
+        """Limit actor and critic apart, so that a large value error takes nothing from the actor; gives the norms.
+
+        One without any gradient has none: torch's 0 for it lies on the CPU, wherever the parameters are.
+        """
         limit = math.inf if self.spec.max_grad_norm is None else self.spec.max_grad_norm
         actor, critic = self.policy.actor_parameters(), self.policy.critic_parameters()
         if self._warming_up():  # an encoder that both share must not move the actor
             for parameter in actor:
                 parameter.grad = None
         return {
-            "ppo/grad_norm_actor": nn.utils.clip_grad_norm_(actor, limit),
-            "ppo/grad_norm_critic": nn.utils.clip_grad_norm_(critic, limit),
+            f"ppo/grad_norm_{name}": nn.utils.clip_grad_norm_(parameters, limit)
+            for name, parameters in (("actor", actor), ("critic", critic))
+            if any(p.grad is not None for p in parameters)
         }
 
     def _warming_up(self) -> bool:
@@ -344,6 +348,7 @@ class PPOModule(LearnerModule):
         super().on_save_checkpoint(checkpoint)
         checkpoint["ppo"] = {
             "iteration": self.iteration,
+            "rate": [self.spec.lr, str(self.spec.lr_schedule)],
             "guard": self.guard.get_state(),
             "collector": self.collector.get_state(),
         }
@@ -356,6 +361,7 @@ class PPOModule(LearnerModule):
         self.guard.set_state(state["guard"])
         self.collector.set_state(state["collector"])
         self._fit_average(checkpoint["state_dict"])
+        self._fit_optimizer(checkpoint)
         left = max(0, self.spec.total_steps - self.env_steps)
         per_iteration = self.spec.rollout_steps * self.collector.env.num_envs
         self.max_epochs = self.iteration + math.ceil(left / per_iteration)
@@ -368,3 +374,15 @@ class PPOModule(LearnerModule):
                 del weights[name]
         elif not any(n.startswith("average.") for n in weights):
             weights |= {f"average.{n}": x for n, x in weights.items() if n.startswith("policy.")}
+
+    def _fit_optimizer(self, checkpoint: dict[str, Any]) -> None:
+        """Let changed settings hold that the optimiser's state, which Lightning loads after this, would bring back.
+
+        An adaptive learning rate goes on from where it was, unless lr or the schedule is another one: then from lr.
+        """
+        rate = [self.spec.lr, str(self.spec.lr_schedule)]
+        changed = checkpoint["ppo"].get("rate", rate) != rate
+        for group in (g for state in checkpoint["optimizer_states"] for g in state["param_groups"]):
+            group["eps"] = self.spec.adam_eps
+            if changed:
+                group["lr"] = self.spec.lr

@@ -88,7 +88,9 @@ class Rollout:
         The critic is not asked while playing: nothing there needs it, and large batches are faster. `chunk` samples are
         worked on at a time, which bounds memory.
         """
-        parts = [{name: x.flatten(0, 1) for name, x in self.obs.items()}, *self.finals]
+        parts = [{name: x.flatten(0, 1) for name, x in self.obs.items()}]
+        if self.finals:
+            parts.append({name: torch.cat([final[name] for final in self.finals]) for name in self.obs})
         values = [policy.value(piece).float() for part in parts for piece in _split(part, chunk)]
         flat, stored = torch.cat(values), (self.steps + 1) * self.num_envs
         if flat.dim() != 1:

@@ -3,7 +3,9 @@
     save_policy("policy.safetensors", policy, provenance={"experiment": "catch"}); policy = load_policy("outputs/run")
 
 `load_policy` also reads `.onnx` exports, the learner's `.ckpt` files and whole run folders. Nothing is ever unpickled
-into objects: a file can hold tensors, numbers, text, and the names of gameagent components, no more.
+into objects: a file holds tensors, numbers, text, and names of components. Building a component imports the module or
+runs the file that defines it; `gameagent.component.check_trusted` says which ones a saved file may name. An `.onnx`
+file builds no components.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as pack_tensors
 from torch import Tensor
 
-from gameagent.component import from_config, to_config
+from gameagent.component import ComponentFileError, UntrustedError, from_config, to_config
 from gameagent.contract import CONTRACT_VERSION, ActionSpace, ContractError, ObsSpace
 from gameagent.errors import UserError
 from gameagent.policies.base import Architecture, Policy
@@ -122,7 +124,8 @@ def load_policy(path: str | os.PathLike[str]) -> Policy | OnnxPolicy:
 
     Raises:
         PolicyNotFoundError: nothing there.
-        PolicyFileError: truncated, foreign, of another contract version, or not fitting the architecture it names.
+        PolicyFileError: truncated, foreign, of another contract version, not fitting the architecture it names, or
+            naming code that is not trusted to run.
     """
     file = find_policy(path)
     if file.suffix == ".onnx":
@@ -236,10 +239,14 @@ def _rebuild(card: Card, file: Path) -> Policy:
     """A policy with fresh weights from its description."""
     try:
         spaces = ObsSpace.from_dict(card["obs_space"]), ActionSpace.from_dict(card["action_space"])
-        architecture = from_config(card["architecture"])
+        architecture = from_config(card["architecture"], saved=True)
         if not isinstance(architecture, Architecture):
             raise TypeError(f"{type(architecture).__name__} is no policy architecture")
         return architecture.build(*spaces)
+    except UntrustedError as e:
+        raise PolicyFileError(f"{file} was not loaded: its component {e}") from None
+    except ComponentFileError as e:
+        raise PolicyFileError(f"{file} needs a component of a file: {_file_advice(e)}") from None
     except ImportError as e:
         raise PolicyFileError(
             f"{file} needs a component that can't be imported ({e}); install the package or put the file that defines "
@@ -247,6 +254,15 @@ def _rebuild(card: Card, file: Path) -> Policy:
         ) from None
     except (ContractError, KeyError, TypeError, ValueError) as e:
         raise PolicyFileError(f"{file} describes a policy that can't be built: {e}") from None
+
+
+def _file_advice(error: ComponentFileError) -> str:
+    if Path(str(error.path)).is_file():
+        return f"{error}; correct that file"
+    return (
+        f"the file {error.path} is not there; put it back, or load the policy where the file is and save it again with "
+        "the file's new place"
+    )
 
 
 def _damaged(file: Path, error: Exception) -> PolicyFileError:

@@ -190,7 +190,8 @@ def _trace(policy: Policy, obs: Obs, opset: int, metadata: dict[str, str]) -> by
 def _compare(expected: Inference, found: list[Any], space: ActionSpace, size: int) -> float:
     """Largest logit difference between torch's `expected` and the file's outputs; raises ExportError if too large."""
     *logits, action, value = found
-    error = max(float(np.abs(a - b).max()) for a, b in zip(expected.logits, logits, strict=True))
+    # np.max keeps a NaN of any head; Python's max drops all but a first one. Comparing with it below is then False.
+    error = float(np.max([np.abs(a - b).max() for a, b in zip(expected.logits, logits, strict=True)]))
     off = float((np.abs(value - expected.value) / np.maximum(1, np.abs(expected.value))).max())
     if not error <= TOLERANCE or not off <= TOLERANCE:
         raise ExportError(

@@ -139,14 +139,14 @@ def text(s: Any, cfg: Any) -> str:
 
 def expert(s: Any, cfg: Any) -> int:
     """Go for the apple that can still be caught and falls soonest, but not to where a bomb comes down."""
+    if not cfg.expert_dashes:
+        return 2 * stroll(s, cfg)
     target = aim(s, cfg)
     best, best_cost = 2, 1e9
     for action in range(6):
         move, act = action // 2, action % 2
-        if act == 1 and not cfg.expert_dashes:
-            continue
         x = min(max(s.x + (move - 1) * cfg.walk * (1 + act), LEFT), RIGHT)
-        cost = max(abs(x - target) - EASE, 0.0) + 0.1 * act + 0.01 * (move != 1)
+        cost = abs(x - target) + 0.1 * act + 0.01 * (move != 1)
         for k in range(cfg.items):
             if s.is_bomb[k] and RIM - 5.0 * cfg.speed <= s.item_y[k] < GROUND - 4.0:
                 cost += 100.0 * max(REACH + 2.0 - abs(s.item_x[k] - x), 0.0)
@@ -158,14 +158,27 @@ def expert(s: Any, cfg: Any) -> int:
 def aim(s: Any, cfg: Any) -> float:
     """Where the expert wants the basket: under the next apple within reach, else where it is."""
     target, soonest = s.x, 1e9
-    pace = 2.0 * cfg.walk if cfg.expert_dashes else cfg.walk
     for k in range(cfg.items):
         if not s.is_bomb[k] and s.item_y[k] < GROUND - 4.0:
             frames = max((RIM + 4.0 - s.item_y[k]) / cfg.speed, 0.0)
-            within_reach = abs(s.item_x[k] - s.x) - REACH <= pace * frames
-            if frames < soonest and (within_reach or not cfg.expert_dashes):
+            within_reach = abs(s.item_x[k] - s.x) - REACH <= 2.0 * cfg.walk * frames
+            if frames < soonest and within_reach:
                 target, soonest = s.item_x[k], frames
     return float(target)
+
+
+def stroll(s: Any, cfg: Any) -> int:
+    """Move of an expert that only walks: under the lowest apple, roughly, and away from a bomb that is about to land.
+
+    Simple to copy: what it does shows on the screen and does not hang on a pixel.
+    """
+    for k in range(cfg.items):
+        if s.is_bomb[k] and RIM - 18.0 < s.item_y[k] < GROUND - 4.0 and abs(s.item_x[k] - s.x) < REACH + 5.0:
+            return 0 if s.item_x[k] > s.x else 2
+    target = lowest_apple(s, cfg)
+    if target < 0 or abs(s.item_x[target] - s.x) <= 6.0:
+        return 1
+    return 0 if s.item_x[target] < s.x else 2
 
 
 def render(s: Any, img: Any, cfg: Any) -> None:

@@ -18,6 +18,7 @@ from gameagent.envs.core import Core
 from gameagent.envs.mini.compile import compile_game, config_layout
 from gameagent.envs.mini.game import Game, GameError, Knob
 from gameagent.envs.mini.rng import RECORD
+from gameagent.errors import EnvError
 
 
 class MiniCore(Core):
@@ -94,9 +95,9 @@ class MiniCore(Core):
         return {"layout": self._layout(), **{name: _bytes(array).copy() for name, array in self._arrays().items()}}
 
     def set_state(self, state: State) -> None:
-        """Inverse of `get_state`. Raises ValueError where the game's STATE or SIGNALS have changed since."""
+        """Inverse of `get_state`. Raises EnvError where the game's STATE or SIGNALS have changed since."""
         if state.get("layout") != self._layout():
-            raise ValueError(
+            raise EnvError(
                 f"the saved state of {self.name} has another layout; STATE, SIGNALS or num_envs changed since:\n"
                 f"  saved {state.get('layout')}\n  now   {self._layout()}"
             )

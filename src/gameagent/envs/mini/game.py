@@ -1,4 +1,4 @@
-"""`Game`: one mini-game file, loaded and checked. docs/own_game.md shows how to write one.
+"""`Game`: one mini-game file, loaded and checked. docs/my-own-game.md shows how to write one.
 
 game = load_game("catch")            # built in
 game = load_game("./my_game.py")     # your own
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from gameagent.contract import ActionSpace, ContractError
+from gameagent.errors import EnvError
 
 HERE = Path(__file__).parent
 BUILT_IN = ("catch",)
@@ -43,7 +44,7 @@ _LOADING = threading.RLock()
 Knob = bool | int | float
 
 
-class GameError(ValueError):
+class GameError(EnvError):
     """A game file, or a setting of a game, is wrong; the message says what to change."""
 
 
