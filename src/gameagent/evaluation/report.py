@@ -136,32 +136,34 @@ def _scores(run: Run) -> str:
     rows = [
         Row(s["player"], estimate(s["score"]), tuple(r["score"] for r in s["rows"]), s["mode"]) for s in run.evaluations
     ]
-    table = _table(
-        ("player", "mode", "episodes", "mean score", "middle half", "median", "lowest", "highest", "steps", "wins"),
-        [
-            (
-                s["player"],
-                s["mode"],
-                s["episodes"],
-                str(estimate(s["score"])),
-                str(estimate(s["score"]["interquartile_mean"])),
-                f"{s['score']['median']:g}",
-                f"{s['score']['min']:g}",
-                f"{s['score']['max']:g}",
-                f"{s['length']['value']:.0f}",
-                "" if s["win_rate"] is None else f"{100 * s['win_rate']['value']:.0f} %",
-            )
-            for s in run.evaluations
-        ],
-    )
+    head = ["player", "mode", "episodes", "mean score", "middle half", "median", "lowest", "highest", "steps"]
+    cells = [_score_cells(s) for s in run.evaluations]
+    if any(s["win_rate"] is not None for s in run.evaluations):
+        head.append("wins")
+        for row, s in zip(cells, run.evaluations, strict=True):
+            row.append("" if s["win_rate"] is None else f"{100 * s['win_rate']['value']:.0f} %")
     seeds = sorted({(s["seeds"][0], s["seeds"][-1]) for s in run.evaluations})
     which = "; ".join(f"{a} to {b}" for a, b in seeds)
     level = f"{100 * run.evaluations[0]['score']['level']:g} %"
     return _card(
         "Score",
         f'<p class="quiet">One dot an episode on held-out seeds {which}; bars are {level} bootstrap intervals of the '
-        f"mean.</p>{intervals_chart(rows)}{table}",
+        f"mean.</p>{intervals_chart(rows)}{_table(head, cells)}",
     )
+
+
+def _score_cells(summary: dict[str, Any]) -> list[str]:
+    score = summary["score"]
+    means = [str(estimate(score)), str(estimate(score["interquartile_mean"]))]
+    spread = [f"{score[name]:g}" for name in ("median", "min", "max")]
+    return [
+        summary["player"],
+        summary["mode"],
+        str(summary["episodes"]),
+        *means,
+        *spread,
+        f"{summary['length']['value']:.0f}",
+    ]
 
 
 def _comparisons(run: Run) -> str:
@@ -246,12 +248,12 @@ def _card(title: str, body: str) -> str:
     return f'<section class="card"><h2>{title}</h2>{body}</section>'
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A plain table; without a head, the first column is one."""
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A plain table. Without a head it is a list of facts: names, and values that may take several lines."""
     top = "<tr>" + "".join(f"<th>{escape(h)}</th>" for h in head) + "</tr>" if head else ""
-    wrap = ' class="wrap"' if not head else ""
-    body = "".join("<tr>" + "".join(f"<td{wrap}>{escape(str(c))}</td>" for c in row) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table>{top}{body}</table></div>'
+    body = "".join("<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in rows)
+    kind = "" if head else ' class="facts"'
+    return f'<div class="scroll"><table{kind}>{top}{body}</table></div>'
 
 
 def _sentence(text: str) -> str:
