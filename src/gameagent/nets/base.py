@@ -16,7 +16,7 @@ Tensors = dict[str, Tensor]
 """Observation parts by name, each (B, *shape), in the part's own dtype until the network casts it."""
 
 
-class EncoderModule(nn.Module):
+class EncoderModule(nn.Module, ABC):
     """A built encoder."""
 
     out_features: int
@@ -29,9 +29,9 @@ class EncoderModule(nn.Module):
         """
         return parts
 
+    @abstractmethod
     def forward(self, prepared: Tensors) -> Tensor:
         """Prepared parts -> (B, out_features) float."""
-        raise NotImplementedError
 
 
 class Encoder(ABC):

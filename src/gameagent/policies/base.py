@@ -50,7 +50,7 @@ class Infers(Protocol):
         """Observation parts (N, …) by name -> logits of each head and value."""
 
 
-class Policy(nn.Module):
+class Policy(nn.Module, ABC):
     """A built policy. Knows its spaces and the architecture that made it, so that it can be saved by itself."""
 
     def __init__(self, architecture: Architecture, obs_space: ObsSpace, action_space: ActionSpace) -> None:
@@ -61,25 +61,25 @@ class Policy(nn.Module):
         """Raw observation parts -> what `forward` reads, dtype unchanged. Done once a sample."""
         return parts
 
+    @abstractmethod
     def distribution(self, prepared: Tensors) -> FactoredCategorical:
         """Action distribution only: what acting needs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self, prepared: Tensors) -> Tensor:
         """Value (B,) only: what bootstrapping needs."""
-        raise NotImplementedError
 
     def forward(self, prepared: Tensors) -> PolicyOutput:
         """Both."""
         return PolicyOutput(self.distribution(prepared), self.value(prepared))
 
+    @abstractmethod
     def actor_parameters(self) -> list[nn.Parameter]:
         """Parameters that choose actions (gradient clipping treats them apart)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def critic_parameters(self) -> list[nn.Parameter]:
         """Parameters that estimate values."""
-        raise NotImplementedError
 
     def infer(self, obs: Obs) -> Inference:
         """Evaluate numpy observations, parts (N, …) by name, without gradients and in evaluation mode.
