@@ -13,7 +13,7 @@ from gameagent.component import component
 from gameagent.contract import ContractError
 from gameagent.errors import Interrupted, UserError
 from gameagent.experiment import Experiment
-from gameagent.jobs.train import Train
+from gameagent.jobs.train import Train, read_checkpoint
 from gameagent.learn.base import Learner
 from gameagent.learn.ppo import PPO
 from gameagent.nets.encoders import Mlp
@@ -141,6 +141,9 @@ def test_where_the_last_checkpoint_is_broken_the_one_before_it_is_taken(
     told = capsys.readouterr().err.splitlines()
     assert any("last.ckpt is no checkpoint" in x and "going on from the one before it" in x for x in told)
     assert any("previous.ckpt at 64 steps" in x for x in told)
+    kept = {path.name for path in (tmp_path / "checkpoints").iterdir()}
+    assert kept == {"last.ckpt", "previous.ckpt", "broken.ckpt"}
+    assert read_checkpoint(tmp_path / "checkpoints" / "previous.ckpt")["env_steps"] == 64  # not replaced by the broken
 
 
 @pytest.mark.parametrize("older", ["broken", "missing"])

@@ -7,6 +7,7 @@ obs, info = env.reset(seed=0)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from gymnasium.vector.utils import batch_space
 from gameagent.contract import Array, BoolArray, FloatArray, IntArray, Obs, ObsSpace, RewardContext
 from gameagent.envs.base import State, Transform, VectorEnv, episode_key
 from gameagent.envs.core import Core
+from gameagent.envs.recycling import Recycler
 from gameagent.envs.spaces import gym_space
 from gameagent.envs.sticky import StickyActions
 from gameagent.envs.wrappers import Chain
@@ -77,7 +79,7 @@ class CoreVectorEnv(VectorEnv):
         self._sticky = StickyActions(sticky, self.num_envs) if sticky > 0 else None
         self._seed, self._ready = seed, False
         self._all, self._none = np.ones(self.num_envs, np.bool_), np.zeros(self.num_envs, np.bool_)
-        self._layout = [(name, part.shape, part.dtype) for name, part in core.space.empty(self.num_envs).items()]
+        self._empty = {name: _maker(part) for name, part in core.space.empty(self.num_envs).items()}
         self._seeds = [0] * self.num_envs
         self._episodes, self._steps = np.zeros(self.num_envs, np.int64), np.zeros(self.num_envs, np.int64)
         self._returns, self._finished = np.zeros(self.num_envs), self._none.copy()
@@ -241,7 +243,7 @@ class CoreVectorEnv(VectorEnv):
 
     def _draw(self, mask: BoolArray) -> Obs:
         """The core's observation of the masked envs, in new arrays: what was returned before stays as it is."""
-        raw: Obs = {name: np.empty(shape, dtype) for name, shape, dtype in self._layout}
+        raw: Obs = {name: empty() for name, empty in self._empty.items()}
         self.core.observe(raw, mask)
         return raw
 
@@ -288,6 +290,11 @@ def _limit(steps: int | None, frames: int | None, frame_skip: int) -> int:
             raise ValueError(f"max_episode_steps is 1 or more, or null for the game's own limit; got {steps}")
         return steps
     return _NO_LIMIT if frames is None else -(-frames // frame_skip)
+
+
+def _maker(part: Array) -> Callable[[], Array]:
+    """What makes uninitialised arrays like `part`."""
+    return partial(np.empty_like, part) if part.dtype == object else Recycler(part.shape, part.dtype).empty
 
 
 def _only(part: Array, rows: IntArray) -> Array:

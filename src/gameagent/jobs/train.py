@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,14 @@ def read_newest(path: Path) -> tuple[Path, dict[str, Any]]:
         except UserError as also:
             raise UserError(f"{e}; {also}; there is no other one: train anew, without job.resume") from also
         say(f"{e}: going on from the one before it")
+        set_aside(path)
         return older, checkpoint
+
+
+def set_aside(path: Path) -> None:
+    """Rename a broken checkpoint to broken.ckpt: the next one would else be kept beside it instead of a good one."""
+    with suppress(OSError):  # a folder that can't be written is noticed, with advice, when training begins
+        path.replace(path.with_name("broken.ckpt"))
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:
