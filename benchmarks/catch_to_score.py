@@ -3,7 +3,7 @@
     python benchmarks/catch_to_score.py --score 15 --seeds 0,1,2 --limit 900
 
 Both see the same frames (56×56, frame skip 4) and one thread each. The score is the mean over the last 100 episodes of
-training, played as the learner plays: sampled. The clock runs from the first step; making envs and networks is not counted.
+training, played as the learner plays: sampled. The clock runs from the first step; set-up is left out.
 `sb3` is PPO("CnnPolicy", 8 envs) and nothing else; `sb3 tuned` has gameagent's number of envs, steps, batch, epochs,
 discount and learning rate, and its own network.
 """
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -116,10 +117,8 @@ def sb3(seed: int, watch: Watch, tuned: bool) -> None:
 def child(subject: str, seed: int, score: float, limit: float) -> None:
     """Train once and print the result as JSON."""
     watch = Watch(score, limit)
-    try:
+    with suppress(Reached):
         gameagent(seed, watch) if subject == "gameagent" else sb3(seed, watch, tuned="tuned" in subject)
-    except Reached:
-        pass
     print(json.dumps(watch.result))
 
 

@@ -1,6 +1,6 @@
 """Which way to compute Tiny's first layer is fastest: the same function in several forms, timed side by side.
 
-    OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 python benchmarks/encoder_speed.py [--side 112] [--batch 64]
+    OMP_WAIT_POLICY=PASSIVE OMP_NUM_THREADS=1 python benchmarks/encoder_speed.py [--side 112] [--batch 256]
 
 Forward and backward of one encoder from uint8 frames (patch forms: from patches that were made once per rollout), one
 thread, micro-batches as PPO works them off. Each round times every form; the table gives the median of 5 rounds, per
@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gameagent.contract import ObsSpace
+from gameagent.learn.memory import keep_memory
 from gameagent.nets.encoders import Tiny
 
 Form = Callable[[Tensor], Tensor]
@@ -44,19 +45,28 @@ def forms(module: nn.Module, patch: int, colours: int) -> dict[str, tuple[str, F
     def linear(x: Tensor) -> Tensor:
         x = x.to(half if torch.is_autocast_enabled("cpu") else torch.float32)
         bias = first.bias - first.weight.sum((1, 2, 3))
-        return rest(F.linear(x, first.weight.flatten(1) / 127.5, bias).permute(0, 3, 1, 2))
+        return rest(F.linear(x, first.weight.flatten(1) / 127.5, bias).relu().permute(0, 3, 1, 2))
+
+    def one_by_one(x: Tensor) -> Tensor:
+        bias = first.bias - first.weight.sum((1, 2, 3))
+        x = x.to(half if torch.is_autocast_enabled("cpu") else torch.float32)
+        return rest(F.conv2d(x.permute(0, 3, 1, 2), first.weight / 127.5, bias).relu_())
 
     def folded(x: Tensor) -> Tensor:
         bias = nhwc.bias - nhwc.weight.sum((1, 2, 3))
-        return rest(F.conv2d(x.permute(0, 3, 1, 2).float(), nhwc.weight / 127.5, bias, patch))
+        return rest(F.conv2d(x.permute(0, 3, 1, 2).float(), nhwc.weight / 127.5, bias, patch).relu_())
 
     return {
-        "conv, NCHW, centred pixels": ("nchw", lambda x: rest(conv(x.float() / 127.5 - 1))),
-        "conv, NHWC view, centred pixels": ("nhwc", lambda x: rest(nhwc(x.permute(0, 3, 1, 2).float() / 127.5 - 1))),
+        "conv, NCHW, centred pixels": ("nchw", lambda x: rest(conv(x.float() / 127.5 - 1).relu_())),
+        "conv, NHWC view, centred pixels": (
+            "nhwc",
+            lambda x: rest(nhwc(x.permute(0, 3, 1, 2).float() / 127.5 - 1).relu_()),
+        ),
         "conv, NHWC view, centred in the weights": ("nhwc", folded),
         "patches, matrix product": ("patches", linear),
-        "patches, 1×1 conv (Tiny)": ("patches", lambda x: module({"frame": x})),
-        "patches cast once, 1×1 conv (Tiny)": ("cast", lambda x: module({"frame": x})),
+        "patches, 1×1 conv": ("patches", one_by_one),
+        "patches cast once, 1×1 conv": ("cast", one_by_one),
+        "patches in blocks (Tiny)": ("patches", lambda x: module({"frame": x})),
     }
 
 
@@ -104,11 +114,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--side", type=int, default=112, help="frame side in pixels")
     parser.add_argument("--colours", type=int, default=3, help="channels of a frame")
-    parser.add_argument("--batch", type=int, default=64, help="samples in a micro-batch")
+    parser.add_argument("--batch", type=int, default=256, help="samples in a micro-batch")
     parser.add_argument("--samples", type=int, default=1024, help="samples per round")
     parser.add_argument("--rounds", type=int, default=5, help="rounds; the median is shown")
     args = parser.parse_args()
     torch.set_num_threads(1)
+    keep_memory()
     for bf16 in (False, True):
         compare(args, bf16)
 

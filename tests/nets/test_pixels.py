@@ -35,10 +35,10 @@ def test_tiny_equals_an_ordinary_convolution_of_centred_pixels(side: int, colour
     conv.bias.data = module.first.bias.detach().clone()
 
     prepared, scaled = module.prepare({"frame": batch}), batch.permute(0, 3, 1, 2).double() / 127.5 - 1
-    expected = module.rest(conv(scaled.float()))
+    expected = module.rest(torch.relu(conv(scaled.float())))
     torch.testing.assert_close(module(prepared), expected, rtol=0, atol=1e-6 * expected.abs().max().item())
     module.double()
-    torch.testing.assert_close(module(prepared), module.rest(conv.double()(scaled)), rtol=0, atol=1e-12)
+    torch.testing.assert_close(module(prepared), module.rest(torch.relu(conv.double()(scaled))), rtol=0, atol=1e-12)
 
 
 def test_tiny_has_the_gradients_of_an_ordinary_convolution() -> None:
@@ -47,7 +47,7 @@ def test_tiny_has_the_gradients_of_an_ordinary_convolution() -> None:
     module(module.prepare({"frame": batch})).square().sum().backward()
     found = {name: p.grad.clone() for name, p in module.named_parameters()}
     module.zero_grad()
-    module.rest(conv(batch.permute(0, 3, 1, 2).float() / 127.5 - 1)).square().sum().backward()
+    module.rest(torch.relu(conv(batch.permute(0, 3, 1, 2).float() / 127.5 - 1))).square().sum().backward()
 
     weight = conv.weight.grad.permute(0, 2, 3, 1).reshape(found["first.weight"].shape)
     expected = {"first.weight": weight, "first.bias": conv.bias.grad}
@@ -94,7 +94,8 @@ def test_a_frame_of_uneven_size_equals_one_padded_with_black() -> None:
     batch = frames(2, 58, 61, 3)
     padded = torch.zeros(2, 60, 64, 3, dtype=torch.uint8)
     padded[:, :58, :61] = batch
-    expected = module.rest(ordinary_conv(module, 4, 3)(padded.permute(0, 3, 1, 2).float() / 127.5 - 1))
+    first = ordinary_conv(module, 4, 3)(padded.permute(0, 3, 1, 2).float() / 127.5 - 1)
+    expected = module.rest(torch.relu(first))
     torch.testing.assert_close(module(module.prepare({"frame": batch})), expected, rtol=0, atol=1e-6)
 
 

@@ -20,6 +20,9 @@ from gameagent.errors import ConfigError, Interrupted, UserError
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, then exit: 0 done, 1 failed, 2 wrong configuration, 128+n stopped by signal n."""
     args = list(sys.argv[1:] if arguments is None else arguments)
+    # Read when torch starts: threads that wait for each other sleep. Spinning, two of them on two cores make almost no
+    # headway as soon as the machine has anything else to do.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if (here := os.getcwd()) not in sys.path:  # noqa: PTH109 - sys.path holds texts
         sys.path.append(here)
     sys.exit(_code(args))

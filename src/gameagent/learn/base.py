@@ -7,12 +7,14 @@ trainer.fit(module)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import Any
 
 import lightning.pytorch as pl
 import torch
 
 from gameagent.envs.base import Env
+from gameagent.errors import UserError
 from gameagent.policies.base import Policy
 from gameagent.policies.bundle import describe
 
@@ -50,11 +52,18 @@ class LearnerModule(pl.LightningModule):
         return self.current_epoch, self.max_epochs, "epochs"
 
     def write_metrics(self, metrics: dict[str, float]) -> None:
-        """Give metrics to every logger at x = `env_steps`. `self.log` would store the step as float32."""
+        """Give metrics to every logger at x = `env_steps`. `self.log` would store the step as float32.
+
+        Raises:
+            UserError: a logger can't write, the disk being full, for instance.
+        """
         self.last_metrics = {**self.last_metrics, **metrics}
         if self.trainer.is_global_zero:
             for logger in self.loggers:
-                logger.log_metrics(metrics, step=self.env_steps)
+                try:
+                    logger.log_metrics(metrics, step=self.env_steps)
+                except OSError as e:
+                    raise cannot_write(str(logger.name), self.trainer.default_root_dir, e) from e
 
     def on_save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """The final policy, readable by itself, the counters and torch's own random state."""
@@ -75,6 +84,14 @@ class LearnerModule(pl.LightningModule):
         torch.set_rng_state(checkpoint["torch_rng"].cpu())
         if "cuda_rng" in checkpoint and torch.cuda.is_available():
             torch.cuda.set_rng_state(checkpoint["cuda_rng"].cpu())
+
+
+def cannot_write(logger: str, run_dir: str | Path, error: OSError) -> UserError:
+    """A logger's failure in words."""
+    return UserError(
+        f"the {logger} logger cannot write in {run_dir} ({error.strerror or error}); free some space, then go on from "
+        f"the last checkpoint: job.resume={run_dir}"
+    )
 
 
 class Learner(ABC):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import secrets
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from gameagent.component import component
 from gameagent.errors import UserError
+from gameagent.learn.base import cannot_write
 from gameagent.learn.trainer import LoggerSpec
 
 STEP = "env_steps"
@@ -110,7 +112,31 @@ class TensorBoard(LoggerSpec):
     def build(self, *, run_dir: Path, name: str, config: dict[str, Any], resume_step: int | None) -> Logger:
         """The sink."""
         purge = None if resume_step is None else resume_step + 1
-        return TensorBoardLogger(save_dir=run_dir, name="tensorboard", version="", purge_step=purge)
+        _hush_writer_thread()
+        return EventLogger(save_dir=run_dir, name="tensorboard", version="", purge_step=purge)
+
+
+class EventLogger(TensorBoardLogger):
+    """Lightning's, with an error in words where the last events can't be written."""
+
+    @rank_zero_only
+    def finalize(self, status: str) -> None:
+        """Write what is left. Raises UserError."""
+        try:
+            super().finalize(status)
+        except OSError as e:
+            raise cannot_write(str(self.name), self.save_dir, e) from e
+
+
+def _hush_writer_thread() -> None:
+    """Keep tensorboard's own thread from printing a traceback: what it couldn't write is raised at the next event."""
+    before = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        if type(args.thread).__name__ != "_AsyncWriterThread" or not isinstance(args.exc_value, OSError):
+            before(args)
+
+    threading.excepthook = hook
 
 
 @component

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from gameagent.nets.base import Tensors
@@ -49,12 +48,8 @@ class Samples(NamedTuple):
         return Minibatch(*(column[index] for column in self.columns))
 
     def pieces(self, index: Tensor, batch: Minibatch, size: int) -> Iterator[tuple[Tensors, Minibatch]]:
-        """Observations and columns of at most `size` samples at a time; `batch` is `take(index)`.
-
-        Bytes become float32 here, once for actor and critic together.
-        """
+        """Observations and columns of at most `size` samples at a time; `batch` is `take(index)`."""
         for start in range(0, len(index), size):
             rows = slice(start, start + size)
-            chosen = {name: x.index_select(0, index[rows]) for name, x in self.obs.items()}
-            obs = {name: x.float() if x.dtype == torch.uint8 else x for name, x in chosen.items()}
+            obs = {name: x.index_select(0, index[rows]) for name, x in self.obs.items()}
             yield obs, Minibatch(*(column[rows] for column in batch))

@@ -19,6 +19,7 @@ from lightning.pytorch.loggers import Logger
 from pydantic import Field
 
 from gameagent.component import component
+from gameagent.learn.memory import keep_memory
 
 
 class LoggerSpec(ABC):
@@ -89,6 +90,7 @@ class Trainer(TrainerSpec):
         # Importing Lightning makes torch ask NVML whether there is a GPU, and torch asks at every optimiser step:
         # without one that looks for a library each time, 0.25 ms on the machine of benchmarks/sft_overhead.py.
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
+        keep_memory()
         _hush()
         return pl.Trainer(
             accelerator=self.accelerator.value,

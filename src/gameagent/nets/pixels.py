@@ -21,6 +21,7 @@ from gameagent.component import component
 from gameagent.contract import ContractError, ObsSpace, Part
 from gameagent.nets.base import Encoder, EncoderModule, Tensors
 from gameagent.nets.init import orthogonal
+from gameagent.nets.patches import patch_layer
 
 Size = Annotated[int, Field(gt=0)]
 
@@ -77,8 +78,9 @@ def frame_shape(obs_space: ObsSpace, who: str) -> tuple[int, int, int]:
 class _TinyModule(EncoderModule):
     """See `Tiny`.
 
-    The patch layer is a 1×1 convolution over whole patches: exactly the p×p stride-p convolution, but run as one matrix
-    product without the gather that convolutions make (measured in benchmarks/encoder_speed.py).
+    The patch layer is a linear layer over whole patches: exactly the p×p stride-p convolution, but run as matrix
+    products without the gather that convolutions make (measured in benchmarks/encoder_speed.py). Its weights are kept
+    in the shape of a 1×1 convolution, as which other devices and ONNX run it.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class _TinyModule(EncoderModule):
         self.patch, self.out_features = patch, width
         self.padding = (0, 0, 0, -width_px % patch, 0, -height % patch)
         self.first = orthogonal(nn.Conv2d(patch * patch * colours, channels[0], 1))
-        layers: list[nn.Module] = [nn.ReLU(inplace=True)]
+        layers: list[nn.Module] = []
         for before, after in pairwise(channels):
             # Padded: without it the last rows and columns of an even grid are never looked at.
             layers += [orthogonal(nn.Conv2d(before, after, 3, 2, padding=1)), nn.ReLU(inplace=True)]
@@ -113,7 +115,13 @@ class _TinyModule(EncoderModule):
 
     def forward(self, prepared: Tensors) -> Tensor:
         """Patches (B, H/p, W/p, p·p·C) holding 0..255 in any dtype -> (B, width)."""
-        return self.rest(_scaled(self.first, prepared[Part.frame]))  # type: ignore[no-any-return]
+        patches = prepared[Part.frame]
+        weight, bias, dtype = _centred(self.first, patches)
+        if patches.device.type == "cpu" and dtype == torch.float32 and not torch.onnx.is_in_onnx_export():
+            latent = patch_layer(patches, weight.flatten(1), bias).permute(0, 3, 1, 2)
+        else:
+            latent = F.conv2d(patches.permute(0, 3, 1, 2).to(dtype), weight, bias).relu_()
+        return self.rest(latent)  # type: ignore[no-any-return]
 
 
 class _NatureModule(EncoderModule):
@@ -143,11 +151,15 @@ class _NatureModule(EncoderModule):
 
     def forward(self, prepared: Tensors) -> Tensor:
         """Frames (B, H, W, C) holding 0..255 in any dtype -> (B, width)."""
-        return self.rest(_scaled(self.first, prepared[Part.frame]))  # type: ignore[no-any-return]
+        frames = prepared[Part.frame]
+        weight, bias, dtype = _centred(self.first, frames)
+        # As (B, C, H, W) they are channels_last.
+        latent = F.conv2d(frames.permute(0, 3, 1, 2).to(dtype), weight, bias, self.first.stride)
+        return self.rest(latent)  # type: ignore[no-any-return]
 
 
-def _scaled(conv: nn.Conv2d, pixels: Tensor) -> Tensor:
-    """`conv` of pixels brought to −1..1, pixels being (B, H, W, C) in 0..255; as (B, C, H, W) they are channels_last.
+def _centred(conv: nn.Conv2d, pixels: Tensor) -> tuple[Tensor, Tensor, torch.dtype]:
+    """Weight and bias of `conv` for pixels in 0..255 as if these were brought to −1..1, and the dtype to compute in.
 
     Centred, because a bright background would otherwise push every unit the same way and slow learning down. Conv of
     (x/127.5 − 1) is conv of x with weights/127.5, less the weights' sum.
@@ -155,4 +167,4 @@ def _scaled(conv: nn.Conv2d, pixels: Tensor) -> Tensor:
     device = pixels.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else conv.weight.dtype
     bias = -conv.weight.sum((1, 2, 3)) if conv.bias is None else conv.bias - conv.weight.sum((1, 2, 3))
-    return F.conv2d(pixels.permute(0, 3, 1, 2).to(dtype), conv.weight / 127.5, bias, conv.stride)
+    return conv.weight / 127.5, bias, dtype
