@@ -37,10 +37,10 @@ check: $(READY) ## Lint, format, types, import directions, generated configs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m gameagent.catalog --check
+	$(BIN)/python -m gameagent.config.render --check
 
 conf: $(READY) ## Write conf/ and the reference pages from the components
-	@$(BIN)/python -m gameagent.catalog
+	@$(BIN)/python -m gameagent.config.render
 	@$(BIN)/python docs/generate.py
 
 setup: $(READY) ## Make .venv (Python 3.11, or PYTHON=...)

@@ -58,10 +58,3 @@ CATALOG = (
     Entry("callbacks", "progress", "gameagent.learn.callbacks:Progress"),
     Entry("callbacks", "stop", "gameagent.learn.callbacks:StopGently"),
 )
-
-if __name__ == "__main__":
-    import sys
-
-    from gameagent.config.render import main
-
-    sys.exit(main(sys.argv[1:]))

@@ -19,7 +19,8 @@ from gameagent.nets.encoders import Tiny
 from gameagent.policies.actor_critic import ActorCritic
 from gameagent.policies.actors import PolicyActor
 from gameagent.policies.base import Infers, Policy
-from gameagent.policies.bundle import PolicyFileError, PolicyNotFoundError, load_policy, read_card, save_policy
+from gameagent.policies.bundle import load_policy, read_card, save_policy
+from gameagent.policies.card import PolicyFileError, PolicyNotFoundError
 from gameagent.policies.onnx import OnnxPolicy, verify_onnx
 from gameagent.policies.samplers import Argmax
 

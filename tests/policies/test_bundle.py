@@ -16,15 +16,8 @@ from gameagent.nets.encoders import Mlp
 from gameagent.policies import bundle
 from gameagent.policies.actor_critic import ActorCritic
 from gameagent.policies.base import Policy
-from gameagent.policies.bundle import (
-    PolicyFileError,
-    PolicyNotFoundError,
-    add_evaluation,
-    describe,
-    load_policy,
-    read_card,
-    save_policy,
-)
+from gameagent.policies.bundle import add_evaluation, load_policy, read_card, save_policy
+from gameagent.policies.card import PolicyFileError, PolicyNotFoundError, describe
 from gameagent.policies.onnx import random_obs
 
 SPACE = ObsSpace(features=(5,))

@@ -17,7 +17,8 @@ from gameagent.nets.encoders import Auto, Mlp, Nature, Tiny
 from gameagent.policies import onnx as module
 from gameagent.policies.actor_critic import ActorCritic, ActorCriticPolicy
 from gameagent.policies.base import Inference, Policy
-from gameagent.policies.bundle import PolicyFileError, PolicyNotFoundError, describe, load_policy, read_card
+from gameagent.policies.bundle import load_policy, read_card
+from gameagent.policies.card import PolicyFileError, PolicyNotFoundError, describe
 from gameagent.policies.onnx import ExportError, OnnxPolicy, export_onnx, random_obs, verify_onnx
 
 FRAME = ObsSpace(frame=(56, 56, 3))

@@ -14,7 +14,8 @@ from gameagent.contract import ActionSpace, ObsSpace
 from gameagent.nets.base import Encoder, EncoderModule
 from gameagent.policies.actor_critic import ActorCritic
 from gameagent.policies.base import Policy
-from gameagent.policies.bundle import describe, load_policy, save_policy
+from gameagent.policies.bundle import load_policy, save_policy
+from gameagent.policies.card import describe
 from gameagent.policies.onnx import OnnxPolicy, export_onnx, random_obs
 
 SPACE = ObsSpace(features=(5,))

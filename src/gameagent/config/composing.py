@@ -18,7 +18,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, flag_override
 from omegaconf.errors import OmegaConfBaseException
 
-from gameagent.config.diagnosis import worded
+from gameagent.config.diagnosis import repair, worded
 from gameagent.config.loader import COMPOSITION_ERRORS, SAVED, Loader, make_loader
 from gameagent.errors import ConfigError
 
@@ -107,7 +107,9 @@ def composition_of(
     config_name: str = "config",
 ) -> Composition:
     """Everything ready to compose. See `compose`."""
-    loader = make_loader(config_dir=config_dir, config_path=config_path, base=dict(base) if base is not None else None)
+    loader = make_loader(
+        repair, config_dir=config_dir, config_path=config_path, base=dict(base) if base is not None else None
+    )
     return Composition(loader, SAVED if base is not None else config_name, overrides)
 
 

@@ -22,10 +22,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, ConfigTypeError, OmegaConfBaseException
 
-from gameagent.config.loader import COMPOSITION_ERRORS, EXTRA_GROUPS, SAVED, Loader
+from gameagent.config.loader import COMPOSITION_ERRORS, EXTRA_GROUPS, SAVED, Loader, Rest
 from gameagent.errors import ConfigError
-
-Rest = tuple[RunMode, bool, bool]
 
 
 class OverridesError(ConfigError):

@@ -1,6 +1,6 @@
 """Hydra's config loader with what gameagent needs on top: swapped components, saved runs as a start, readable errors.
 
-    loader = make_loader(); cfg = loader.load_configuration("config", ["learner=sft"], RunMode.RUN)
+    loader = make_loader(repair); cfg = loader.load_configuration("config", ["learner=sft"], RunMode.RUN)
 
 Hydra itself (run, multirun, --cfg, launchers) works with the same loader: a run of a sweep is composed like any other.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,10 @@ EXTRA_GROUPS = ("experiment", "sweeps")
 COMPOSITION_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, ValueError, TypeError, AssertionError, OSError)
 """What Hydra raises for input that it can't compose."""
 
+Rest = tuple[RunMode, bool, bool]
+"""The other arguments of `ConfigLoaderImpl.load_configuration`: run_mode, from_shell, validate_sweep_overrides."""
+Repair = Callable[["Loader", "str | None", "list[str]", Rest, Exception], "list[str]"]
+
 
 class SweepsSource(FileConfigSource):
     """The folder that holds sweeps/, and nothing else in it: `tests` or `seed` there must not become groups."""
@@ -69,11 +73,19 @@ def _is_sweep(config_path: str, root: bool) -> bool:
 
 
 class Loader(ConfigLoaderImpl):
-    """Composes as Hydra does; see the module. `base` is a saved configuration that stands for the primary config."""
+    """Composes as Hydra does; see the module.
 
-    def __init__(self, search_path: Any, base: dict[str, Any] | None = None) -> None:
+    Args:
+        search_path: where Hydra looks for files.
+        base: a saved configuration that stands for the primary config.
+        repair: `repair(loader, config_name, overrides, rest, error)` gives overrides that compose where `overrides`
+            do not, or raises (config/diagnosis.py).
+    """
+
+    def __init__(self, search_path: Any, base: dict[str, Any] | None, repair: Repair) -> None:
         super().__init__(config_search_path=search_path)
         self.base = base
+        self.repair = repair
         self.notes: dict[str, None] = {}
         """What was dropped from experiment files because a component was swapped, one line each; a dict keeps order."""
 
@@ -94,14 +106,12 @@ class Loader(ConfigLoaderImpl):
         try:
             cfg = self.plainly(config_name, overrides, rest)
         except COMPOSITION_ERRORS as error:
-            from gameagent.config.diagnosis import repair
-
-            overrides = repair(self, config_name, overrides, rest, error)
+            overrides = self.repair(self, config_name, overrides, rest, error)
             cfg = self.plainly(config_name, overrides, rest)
         self._drop_leftovers(cfg, config_name, overrides)
         return cfg
 
-    def plainly(self, config_name: str | None, overrides: list[str], rest: tuple[RunMode, bool, bool]) -> DictConfig:
+    def plainly(self, config_name: str | None, overrides: list[str], rest: Rest) -> DictConfig:
         """Compose as Hydra does, its own errors included."""
         return super().load_configuration(config_name, overrides, *rest)
 
@@ -291,7 +301,11 @@ def _texts(key: str, value: Any) -> Iterator[str]:
 
 
 def make_loader(
-    *, config_dir: Path | str | None = None, config_path: Path | str | None = None, base: dict[str, Any] | None = None
+    repair: Repair,
+    *,
+    config_dir: Path | str | None = None,
+    config_path: Path | str | None = None,
+    base: dict[str, Any] | None = None,
 ) -> Loader:
     """A loader over all sources. `config_path`: a folder whose files come before all others.
 
@@ -310,7 +324,7 @@ def make_loader(
         search_path.prepend(provider=provider, path=f"file://{path}", anchor=schema)
     for path in sweep_folders():
         search_path.prepend(provider="sweeps", path=f"sweeps://{path}", anchor=schema)
-    return Loader(search_path, base)
+    return Loader(search_path, base, repair)
 
 
 def slug(number: object, text: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
@@ -224,3 +225,7 @@ def main(arguments: Sequence[str]) -> int:
     found = differences(folder, files)
     print("\n".join([*found, "type: make conf"] if found else [f"conf/: {len(files)} files agree with the components"]))
     return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

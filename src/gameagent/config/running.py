@@ -22,8 +22,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from gameagent.config.cli import message, program, report
 from gameagent.config.composing import Composition, composition_of, expanded, to_plain
+from gameagent.config.console import message, program, report
 from gameagent.config.diagnosis import OverridesError
 from gameagent.config.files import CONFIG, load, overrides_of, save, save_run
 from gameagent.config.loader import EXTRA_GROUPS

@@ -17,7 +17,8 @@ from gameagent.experiment import Experiment, Job
 from gameagent.jobs.screen import say
 from gameagent.policies.actors import PolicyActor
 from gameagent.policies.base import Policy
-from gameagent.policies.bundle import ONNX_FILE, PolicyFileError, find_policy, load_policy, read_card
+from gameagent.policies.bundle import ONNX_FILE, find_policy, load_policy, read_card
+from gameagent.policies.card import PolicyFileError
 from gameagent.policies.onnx import DEFAULT_OPSET, export_onnx
 from gameagent.policies.samplers import Argmax
 

@@ -20,7 +20,8 @@ from gameagent.evaluation.summary import Summary, summarise
 from gameagent.jobs.progress import Bar
 from gameagent.policies.actors import Actor, ExpertActor, PolicyActor, RandomActor
 from gameagent.policies.base import Infers
-from gameagent.policies.bundle import PolicyFileError, find_policy, load_policy
+from gameagent.policies.bundle import find_policy, load_policy
+from gameagent.policies.card import PolicyFileError
 from gameagent.policies.samplers import Sampler
 
 EXPERT, RANDOM = "expert", "random"

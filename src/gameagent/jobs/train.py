@@ -25,7 +25,8 @@ from gameagent.jobs.provenance import provenance
 from gameagent.learn.base import LearnerModule
 from gameagent.learn.callbacks import StopCallback, find_checkpoint
 from gameagent.policies.base import Policy
-from gameagent.policies.bundle import PolicyFileError, load_policy, save_policy
+from gameagent.policies.bundle import load_policy, save_policy
+from gameagent.policies.card import PolicyFileError
 
 POLICY = "policy.safetensors"
 """Of a run folder."""

@@ -16,7 +16,7 @@ import torch
 from gameagent.envs.base import Env
 from gameagent.errors import UserError
 from gameagent.policies.base import Policy
-from gameagent.policies.bundle import describe
+from gameagent.policies.card import describe
 
 Checkpoint = dict[str, Any]
 """What Lightning writes: plain dicts, lists, numbers, strings and tensors."""

@@ -11,7 +11,6 @@ file builds no components.
 from __future__ import annotations
 
 import io
-import json
 import os
 import pickle
 from collections.abc import Mapping
@@ -24,69 +23,26 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as pack_tensors
 from torch import Tensor
 
-from gameagent.component import ComponentFileError, UntrustedError, from_config, to_config
+from gameagent.component import ComponentFileError, UntrustedError, from_config
 from gameagent.contract import CONTRACT_VERSION, ActionSpace, ContractError, ObsSpace
-from gameagent.errors import UserError
 from gameagent.policies.base import Architecture, Policy
+from gameagent.policies.card import (
+    Card,
+    PolicyFileError,
+    PolicyNotFoundError,
+    make_card,
+    pack_card,
+    unpack_card,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from gameagent.policies.onnx import OnnxPolicy
-
-Card = dict[str, Any]
-"""What a saved policy says about itself: `contract`, `obs_space`, `action_space`, `architecture`, `provenance`,
-`evaluation`."""
 
 POLICY_FILE = "policy.safetensors"
 CHECKPOINT_FILE = "checkpoints/last.ckpt"
 ONNX_FILE = "policy.onnx"
 _RUN_FILES = (POLICY_FILE, CHECKPOINT_FILE, ONNX_FILE)
-_KEYS = ("contract", "obs_space", "action_space", "architecture", "provenance", "evaluation")
-
-
-class PolicyFileError(UserError, ValueError):
-    """A file can't be used as a policy; the message says which, why, and what to do."""
-
-
-class PolicyNotFoundError(UserError, FileNotFoundError):
-    """There is no policy at a path."""
-
-
-def describe(policy: Policy) -> Card:
-    """What rebuilds `policy` without its weights: `architecture`, `obs_space` and `action_space` in plain form."""
-    return {
-        "architecture": to_config(policy.architecture),
-        "obs_space": policy.obs_space.to_dict(),
-        "action_space": policy.action_space.to_dict(),
-    }
-
-
-def make_card(
-    policy: Policy, provenance: Mapping[str, Any] | None = None, evaluation: Mapping[str, Any] | None = None
-) -> Card:
-    """The whole card of `policy`."""
-    about = {"provenance": dict(provenance or {}), "evaluation": None if evaluation is None else dict(evaluation)}
-    return {"contract": CONTRACT_VERSION, **describe(policy), **about}
-
-
-def pack_card(card: Card) -> dict[str, str]:
-    """The form that file formats with text-only metadata hold: JSON per key."""
-    return {key: json.dumps(card[key]) for key in _KEYS}
-
-
-def unpack_card(metadata: Mapping[str, str], path: Path) -> Card:
-    """Inverse of `pack_card`. Raises PolicyFileError where the metadata of `path` is none of ours."""
-    try:
-        card = {key: json.loads(metadata[key]) for key in _KEYS}
-    except (KeyError, TypeError, ValueError):
-        raise PolicyFileError(
-            f"{path} was not written by gameagent (no contract in its metadata), so nothing says what it observes and "
-            "does; give a policy.safetensors, a policy.onnx, a .ckpt of a learner, or a run folder"
-        ) from None
-    if card["contract"] != CONTRACT_VERSION:
-        raise PolicyFileError(
-            f"{path} is of contract version {card['contract']}; this gameagent reads version {CONTRACT_VERSION}"
-        )
-    return card
 
 
 def save_policy(
@@ -185,20 +141,6 @@ def find_policy(path: str | os.PathLike[str]) -> Path:
             f"{given} is no policy file; policies are .safetensors, .onnx and .ckpt files, or run folders"
         )
     return given
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name beside it, then rename: a reader finds the old one or the new one, whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _metadata(file: Path) -> dict[str, str]:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from gameagent.contract import ActionSpace, Obs, ObsSpace, Part
 from gameagent.errors import UserError
 from gameagent.policies.base import Inference, Policy, check_obs
-from gameagent.policies.bundle import (
+from gameagent.policies.card import (
     PolicyFileError,
     PolicyNotFoundError,
     make_card,
