@@ -44,7 +44,7 @@ T = TypeVar("T")
 Plain = Any
 """None, bool, int, float, str, or lists and string-keyed dicts of these."""
 
-_CHECKS = ConfigDict(arbitrary_types_allowed=True, extra="forbid", coerce_numbers_to_str=True)
+_CHECKS = ConfigDict(arbitrary_types_allowed=True, extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
 _MARK = "__gameagent_component__"
 _FILE_MODULE = "gameagent_file_"
 _PLUGINS = "gameagent.plugins"

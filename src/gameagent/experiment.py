@@ -8,7 +8,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from gameagent.component import component
 from gameagent.envs.base import Env
@@ -31,7 +33,7 @@ class Experiment:
 
     name: str = "default"
     """Names the folder under outputs/ and the run in loggers."""
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0)] = 0
     """Everything random starts here, 0 or more."""
     out: str | None = None
     """Run folder; null: outputs/<name>/<time>, filled in by run.py."""

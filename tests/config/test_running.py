@@ -13,6 +13,7 @@ import yaml
 
 from gameagent.config import compose, files, load, running
 from gameagent.errors import UserError
+from gameagent.evaluation.run_lock import Lock
 
 from .conftest import Project, fake
 
@@ -47,6 +48,16 @@ def test_a_folder_that_is_not_empty_is_refused_and_left_alone(project: Project, 
     assert (code, [p.name for p in (project.work / "mine").iterdir()]) == (2, ["kept.txt"])
     assert "isn't empty" in err
     assert "job.resume=" in err
+
+
+def test_a_run_that_another_process_is_at_is_left_alone(project: Project, cli: Cli) -> None:
+    assert cli("out=mine")[0] == 0
+    before = (project.work / "mine/result.json").read_text()
+    with Lock(project.work / "mine"):
+        code, _, err = cli("job.resume=mine", "seed=9")
+    assert code == 1
+    assert "in use by process" in err
+    assert (project.work / "mine/result.json").read_text() == before
 
 
 def test_runs_of_the_same_second_get_folders_of_their_own(project: Project, cli: Cli, monkeypatch: Any) -> None:

@@ -13,6 +13,7 @@ from tests.envs.toys import Clock
 from gameagent.contract import BoolArray, FloatArray, IntArray, RewardContext
 from gameagent.envs.vector import CoreVectorEnv, checked_actions, reset_mask, seed_list
 from gameagent.envs.wrappers import frame_transforms
+from gameagent.errors import EnvError
 
 
 def reward(ctx: RewardContext) -> tuple[FloatArray, dict[str, FloatArray]]:
@@ -353,3 +354,11 @@ def test_totals_and_terms_are_float64_sums_whatever_the_reward_gives(skip: int, 
         total += 1.0
         assert info["reward_terms"]["gain"].tolist() == [skip, skip]
     assert buffer.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("given", [np.zeros(3), (np.zeros(3),), (np.zeros(3), np.zeros(3))])
+def test_a_reward_that_gives_no_pair_is_named(given: Any) -> None:
+    env = CoreVectorEnv(Clock(3, None, None), lambda ctx: given)
+    env.reset(seed=0)
+    with pytest.raises(EnvError, match=r"not \(total, terms\)"):
+        env.step(zeros(env))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.evaluation.fakes import Lottery, Tilted, length_of
 
+from gameagent.contract import IntArray, Obs
+from gameagent.envs.base import VectorEnv
+from gameagent.errors import EnvError
 from gameagent.evaluation.protocol import EpisodeResult, Step, play
 from gameagent.policies.actors import Actor, ExpertActor, PolicyActor, RandomActor
 from gameagent.policies.samplers import Argmax, Temperature
@@ -82,3 +87,20 @@ def test_more_envs_than_seeds_is_fine() -> None:
 def test_unusable_seeds_are_refused(seeds: list[int]) -> None:
     with pytest.raises(ValueError, match="at least one seed, 0 or more"):
         play(Lottery().make(2), ExpertActor(), seeds)
+
+
+def test_a_result_that_is_no_number_is_refused_with_its_seed() -> None:
+    class Broken(RandomActor):
+        def act(self, obs: Obs, env: VectorEnv) -> IntArray:
+            env.step = poisoned(env.step)
+            return super().act(obs, env)
+
+    def poisoned(step: Any) -> Any:
+        def wrong(actions: Any) -> Any:
+            obs, reward, terminated, truncated, info = step(actions)
+            return obs, reward * np.nan, terminated, truncated, info
+
+        return wrong
+
+    with pytest.raises(EnvError, match=r"summed reward of the episode from seed 500 is nan"):
+        played(1, Broken(seed=0), range(500, 501))

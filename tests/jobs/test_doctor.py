@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.evaluation.fakes import Lottery
 
-from gameagent.errors import UserError
+from gameagent.envs.base import VectorEnv
+from gameagent.envs.check import check_vector_env
+from gameagent.errors import EnvError, UserError
 from gameagent.jobs import checks
-from gameagent.jobs.checks import Status, env_finding, machine_findings
-from gameagent.jobs.doctor import Doctor
+from gameagent.jobs.checks import Finding, Status, env_finding, machine_findings
+from gameagent.jobs.doctor import Doctor, show_findings
 
 
 def test_every_subject_that_is_missing_comes_with_what_to_do() -> None:
@@ -55,3 +57,17 @@ def test_a_look_that_fails_is_a_finding_and_does_not_end_the_rest(monkeypatch: p
 
 def test_the_environment_need_not_be_played(experiment) -> None:
     assert experiment(Doctor(check_env=False), env=Lottery(jitter=1.0)).run()["broken"] == 0
+
+
+def test_what_to_type_is_shown_to_the_letter(capfd) -> None:
+    show_findings([Finding("extra nes", Status.missing, "a [b] c", "pip install -e '.[nes]'")])
+    told = capfd.readouterr().err
+    assert "pip install -e '.[nes]'" in told
+    assert "a [b] c" in told
+
+
+def test_an_error_that_says_all_is_told_once() -> None:
+    def make(num_envs: int, seed: int) -> VectorEnv:
+        raise EnvError("no such ROM")
+
+    assert check_vector_env(make) == ["no such ROM"]

@@ -88,6 +88,7 @@ def test_every_mistake_of_every_stage_is_told_before_anything_runs(experiment, t
     stages = {
         "good": STAGES["luck"],
         "typo": ["job=evaluate", "job.episods=3"],
+        "after": ["job=evaluate", "job.policy=stage:typo"],
         "nothing": ["seed=3"],
         "early": ["job=compare", "job.a=stage:late"],
         "late": ["job=evaluate", "job.episodes=0"],
@@ -101,12 +102,13 @@ def test_every_mistake_of_every_stage_is_told_before_anything_runs(experiment, t
         "stage typo:",
         "episods",
         "stage nothing: its overrides must choose a job",
-        "stage early: stage:late refers to no earlier stage; earlier ones are: good",
+        "stage early: stage:late refers to no earlier stage; earlier ones are: good, typo, after, nothing",
         "stage late:",
         "stage Loud!: a stage's name is lower-case letters",
         "stage self: a pipeline can't be a stage",
     ):
         assert words in told
+    assert "stage after" not in told, "its only mistake is the other stage's"
     assert not (tmp_path / "demo").exists()
 
 

@@ -1,4 +1,4 @@
-"""`job=report` makes the page of another run, in its own folder."""
+"""`job=report` makes the page of another run, in that run's folder."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gameagent.jobs.report import Report
 def test_a_finished_run_is_reported_on(experiment, tmp_path: Path) -> None:
     experiment(Evaluate(episodes=5, label="The expert"), "scored").run()
     told = experiment(Report(source=str(tmp_path / "scored")), "page").run()
-    assert told == {"report": str(tmp_path / "page" / "report.html")}
-    assert "The expert" in (tmp_path / "page" / "report.html").read_text()
+    assert told == {"report": str(tmp_path / "scored" / "report.html")}
+    assert "The expert" in (tmp_path / "scored" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -37,3 +37,14 @@ def test_counts_survive_a_checkpoint() -> None:
     guard.clean("x", BAD)
     other.set_state(guard.get_state())
     assert (other.values, other.updates) == (2, 0)
+
+
+def test_the_first_of_a_kind_is_told_and_the_rest_only_counted(caplog: pytest.LogCaptureFixture) -> None:
+    guard = FiniteGuard(strict=False)
+    for _ in range(3):
+        guard.clean("the rewards", BAD)
+        guard.accept("gradient norm", float("nan"))
+    assert [r.getMessage() for r in caplog.records] == [
+        "2 of 3 numbers in the rewards are NaN or infinite: taken as 0, counted in ppo/nonfinite",
+        "the gradient norm is nan: such updates are left out, counted in ppo/skipped_updates",
+    ]

@@ -184,7 +184,8 @@ class Explosive(PPO):
 
     def loss(self, new: PolicyOutput, batch: Minibatch, entropy_coef: float) -> tuple[Tensor, dict[str, Tensor]]:
         loss, terms = super().loss(new, batch, entropy_coef)
-        return loss * torch.where(batch.action == 3, float("nan"), 1.0), terms
+        first = torch.arange(len(loss)) == 0
+        return loss * torch.where(first & (batch.action == 3), float("nan"), 1.0), terms
 
 
 def test_updates_with_nan_gradients_are_left_out_and_counted() -> None:
@@ -241,3 +242,24 @@ def test_bf16_weights_move_as_in_float32() -> None:
 def test_settings_out_of_range_are_refused(field: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         PPO(**field)
+
+
+def test_training_whose_every_update_fails_ends_with_advice() -> None:
+    with pytest.raises(NonFiniteError, match=r"lower learner\.lr"):
+        train(PPO(**{**SMALL, "lr": 1e30}), FakeEnv())
+
+
+def test_broken_weights_are_named_where_they_play() -> None:
+    env = FakeEnv()
+    policy = small_policy(env)
+    with torch.no_grad():
+        policy.actor_parameters()[0].fill_(float("nan"))
+    module = PPO(**SMALL).module(env=env, policy=policy, seed=0)
+    with pytest.raises(NonFiniteError, match="weights are broken"):
+        fit(module)
+
+
+def test_a_warm_up_that_takes_the_whole_run_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    env = FakeEnv()
+    PPO(**SMALL, critic_warmup=100).module(env=env, policy=small_policy(env), seed=0)
+    assert "the actor will not learn" in caplog.text

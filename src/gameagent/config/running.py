@@ -29,6 +29,7 @@ from gameagent.config.files import CONFIG, load, overrides_of, save, save_run
 from gameagent.config.loader import EXTRA_GROUPS
 from gameagent.config.origin import trained_with
 from gameagent.errors import ConfigError, UserError
+from gameagent.evaluation.run_lock import Lock
 
 ERROR = "error.txt"
 """A failed run of a sweep leaves its traceback under this name."""
@@ -103,7 +104,8 @@ def _text(override: str) -> str:
     try:
         value = OverridesParser.create().parse_override(override).value()
     except Exception as error:
-        raise ConfigError(f"{override}: put a value with special characters into quotes") from error
+        key, _, text = override.partition("=")
+        raise ConfigError(f"{override}: put a value with special characters into quotes: '{key}=\"{text}\"'") from error
     if not isinstance(value, str | int | float):
         raise ConfigError(f"{override}: it takes one path")
     return str(value)
@@ -213,7 +215,7 @@ def _single(hydra: Hydra, request: Request) -> int:
     hydra.run(composition.name, attempt, [*composition.overrides, f"hydra.run.dir={_quoted(folder)}"])
     for error in errors:
         report(error)
-    return 1 if errors else 0
+    return max((2 if isinstance(error, ConfigError) else 1 for error in errors), default=0)
 
 
 def _folder(cfg: DictConfig, kind: str, typed: Path | None, overrides: list[str]) -> Path:
@@ -261,16 +263,17 @@ def _job(cfg: DictConfig, folder: Path, *, resumed: bool = False) -> Any:
     plain = {**to_plain(cfg), "out": str(folder)}
     typed = [text for text in HydraConfig.get().overrides.task if "job.resume=" not in text]
     experiment = build(plain)
-    if not resumed:
-        save_run(plain, folder, typed)
-        return experiment.run()
-    before, typed_before = load(folder), overrides_of(folder)
-    save_run(plain, folder, [*typed_before, *typed])
-    try:
-        return experiment.run()
-    except (UserError, ContractError):
-        save_run(before, folder, typed_before)
-        raise
+    with Lock(folder):
+        if not resumed:
+            save_run(plain, folder, typed)
+            return experiment.run()
+        before, typed_before = load(folder), overrides_of(folder)
+        save_run(plain, folder, [*typed_before, *typed])
+        try:
+            return experiment.run()
+        except (UserError, ContractError):
+            save_run(before, folder, typed_before)
+            raise
 
 
 def job_of_sweep(cfg: DictConfig) -> Any:

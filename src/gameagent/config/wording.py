@@ -102,6 +102,8 @@ def wrong_value(cls: type[Any], name: str, key: str, error: Mapping[str, Any]) -
     inner = [str(part) for part in error["loc"][1:] if isinstance(part, int) or error["type"] == "is_instance_of"]
     full = ".".join([key, *inner])
     needs = takes(cls, name, key)
+    if error["type"] == "finite_number":
+        needs = f"a finite one, {needs}"
     if error["type"] == "value_error":
         return f"{full}: got {shown(given)}; {error['ctx']['error']}"
     if isinstance(given, str) and (

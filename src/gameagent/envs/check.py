@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from gameagent.contract import Array, BoolArray, IntArray, Obs, ObsSpace, Part
 from gameagent.envs.base import VectorEnv
+from gameagent.errors import UserError
 
 Make = Callable[[int, int], VectorEnv]
 """`make(num_envs, seed)`: the batch, as `Env.make` gives it."""
@@ -41,6 +42,9 @@ def check_vector_env(make: Make, *, steps: int = 300, strict: bool = False) -> l
     for check in _CHECKS:
         try:
             problems += check(make, steps)
+        except UserError as e:  # says all by itself, and would say it again
+            problems.append(str(e))
+            break
         except Exception as e:
             problems.append(f"{_title(check)} stopped with {type(e).__name__}: {e}")
     if strict and problems:

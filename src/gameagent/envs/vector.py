@@ -233,7 +233,10 @@ class CoreVectorEnv(VectorEnv):
         actions = flat if self._sticky is None else self._sticky(flat)
         ended = self.core.advance(actions, active)
         signals = self.core.context()
-        total, terms = self._reward(RewardContext(signals, self._signals))
+        given = self._reward(RewardContext(signals, self._signals))
+        if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[1], Mapping):
+            raise EnvError(f"the reward gave a {type(given).__name__}, not (total, terms): {str(given)[:80]}")
+        total, terms = given
         self._signals = signals
         if np.shape(total) != (self.num_envs,):
             raise EnvError(

@@ -17,6 +17,7 @@ import numpy as np
 from gameagent.contract import BoolArray, FloatArray, IntArray
 from gameagent.envs.base import VectorEnv
 from gameagent.envs.statistics import EpisodeStatistics, FinishedEpisode
+from gameagent.errors import EnvError
 from gameagent.policies.actors import Actor
 from gameagent.rewards.base import Terms
 
@@ -70,6 +71,7 @@ def play(env: VectorEnv, actor: Actor, seeds: Sequence[int], on_step: OnStep | N
 
     Raises:
         ValueError: no seeds, or a negative one.
+        EnvError: a score or a summed reward is NaN or infinite.
     """
     if not len(seeds) or min(seeds) < 0:
         raise ValueError(f"an evaluation needs at least one seed, 0 or more each, got {list(seeds)[:5]}")
@@ -121,6 +123,12 @@ class _Quotas:
 
 def _result(ended: FinishedEpisode, seed: int, info: dict[str, Any]) -> EpisodeResult:
     win = info.get("final_info", {}).get("win")
+    for what, number in (("score", ended.score), ("summed reward", ended.episode_return)):
+        if not np.isfinite(number):
+            raise EnvError(
+                f"the {what} of the episode from seed {seed} is {number}: mend the game or its reward; "
+                "job=doctor checks them"
+            )
     return EpisodeResult(
         seed=int(seed),
         score=float(ended.score),

@@ -23,6 +23,7 @@ from av.error import FFmpegError
 
 from gameagent.envs.base import Env, VectorEnv
 from gameagent.envs.check import check_vector_env
+from gameagent.errors import UserError
 
 ENOUGH_DISK = 2e9
 """Bytes that should be free where runs are written: a few checkpoints and datasets."""
@@ -131,6 +132,8 @@ def env_finding(env: Env) -> Finding:
         batch = env.make(1)
         spaces = f"{batch.obs_space}, {batch.actions}, {'an expert' if has_expert(batch) else 'no expert'}"
         batch.close()
+    except UserError as e:
+        return Finding(name, Status.broken, f"can't be made: {e}")
     except Exception as e:
         return Finding(name, Status.broken, f"can't be made: {type(e).__name__}: {e}")
     if problems:

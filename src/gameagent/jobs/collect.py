@@ -336,7 +336,7 @@ def _report(store: EpisodeStore) -> dict[str, Any]:
     """Print what the store holds, and give it."""
     score = mean_interval([episode.score for episode in store.episodes])
     frames = sum(len(episode) for episode in store.episodes)
-    say(f"{len(store)} episodes, {frames:,} frames, mean score {score} in {store.path}")
+    say(f"{len(store)} episode{'s' * (len(store) != 1)}, {frames:,} frames, mean score {score} in {store.path}")
     return {
         "episodes": len(store),
         "frames": frames,

@@ -5,6 +5,7 @@ python run.py job=doctor env=catch
 
 from __future__ import annotations
 
+from rich.markup import escape
 from rich.table import Table
 
 from gameagent.component import component
@@ -47,5 +48,6 @@ def show_findings(findings: list[Finding]) -> None:
     for column in ("sign", "subject", "detail"):
         table.add_column(column, overflow="fold", no_wrap=column != "detail")
     for f in findings:
-        table.add_row(_SIGNS[f.status], f"[bold]{f.subject}[/]", f.detail + (f"\n[dim]{f.fix}[/]" if f.fix else ""))
+        fix = f"\n[dim]{escape(f.fix)}[/]" if f.fix else ""
+        table.add_row(_SIGNS[f.status], f"[bold]{escape(f.subject)}[/]", escape(f.detail) + fix)
     console().print(table)

@@ -62,7 +62,7 @@ class Export(Job):
         count, size = len(next(iter(obs.values()))), target.stat().st_size / 1e6
         say(
             f"{target}: {size:.1f} MB, opset {self.opset}; equal to {source.name} on {count} observations: "
-            f"same actions, logits within {error:.0e}"
+            f"same actions, logits differ by at most {error:.1e}"
         )
         return {"onnx": str(target), "max_logit_difference": error}
 

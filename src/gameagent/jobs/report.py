@@ -17,7 +17,7 @@ class Report(Job):
     """Make a report of a run, or of a pipeline with its stages."""
 
     source: str | None = None
-    """Run folder to report on."""
+    """Run folder to report on; the page goes into it."""
 
     def run(self, experiment: Experiment) -> dict[str, str]:
         """Write it. Gives its path.
@@ -28,7 +28,7 @@ class Report(Job):
         if self.source is None:
             raise UserError("job=report needs a run folder to report on; type job.source=outputs/NAME/TIME")
         try:
-            path = write_report(self.source, experiment.run_dir / "report.html")
+            path = write_report(self.source)
         except (FileNotFoundError, ValueError) as e:
             raise UserError(str(e)) from e
         say(f"written: {path}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -25,7 +26,7 @@ def show_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], *
     """Print a table; the columns in `numbers` are set to the right."""
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False)
     for i, name in enumerate(head):
-        table.add_column(name, justify="right" if i in numbers else "left", overflow="fold")
+        table.add_column(escape(name), justify="right" if i in numbers else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     console().print(table)

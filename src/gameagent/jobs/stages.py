@@ -69,20 +69,22 @@ def plan_stages(base: Mapping[str, Any], stages: Mapping[str, Sequence[str]], ro
         ConfigError: every mistake of every stage.
     """
     problems: list[str] = []
-    planned: dict[str, Stage] = {}
+    planned: dict[str, Stage | None] = {}
     for number, (name, overrides) in enumerate(stages.items(), 1):
+        planned[name] = None
         try:
-            planned[name] = _plan(base, name, overrides, root / f"{number:02d}_{name}", planned)
-            check(planned[name].plain)
+            stage = _plan(base, name, overrides, root / f"{number:02d}_{name}", planned)
+            check(stage.plain)
+            planned[name] = stage
         except ConfigError as e:
             problems += [f"stage {name}: {p}" for p in e.problems]
     if problems:
         raise ConfigError(problems)
-    return list(planned.values())
+    return [stage for stage in planned.values() if stage is not None]
 
 
 def _plan(
-    base: Mapping[str, Any], name: str, overrides: Sequence[str], folder: Path, earlier: Mapping[str, Stage]
+    base: Mapping[str, Any], name: str, overrides: Sequence[str], folder: Path, planned: Mapping[str, Stage | None]
 ) -> Stage:
     if not _NAME.fullmatch(name):
         raise ConfigError(f"a stage's name is lower-case letters, digits and _, got {name!r}")
@@ -94,13 +96,13 @@ def _plan(
         raise ConfigError("a pipeline can't be a stage of a pipeline")
     used: dict[str, str] = {}
     # Where the run lies must not matter, so the fingerprint is taken before references become paths.
-    resolved = _resolve(plain, earlier, used)
+    resolved = _resolve(plain, {other: stage for other, stage in planned.items() if other != name}, used)
     text = json.dumps([plain, used], sort_keys=True)
     fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
     return Stage(name, folder, tuple(overrides), {**resolved, "out": str(folder)}, fingerprint)
 
 
-def _resolve(value: Any, earlier: Mapping[str, Stage], used: dict[str, str]) -> Any:
+def _resolve(value: Any, earlier: Mapping[str, Stage | None], used: dict[str, str]) -> Any:
     """Replace references by folders; collect the fingerprints of the stages referred to in `used`."""
     if isinstance(value, dict):
         return {k: _resolve(v, earlier, used) for k, v in value.items()}
@@ -112,5 +114,8 @@ def _resolve(value: Any, earlier: Mapping[str, Stage], used: dict[str, str]) -> 
     if match[1] not in earlier:
         known = ", ".join(earlier) or "none, it is the first"
         raise ConfigError(f"{value} refers to no earlier stage; earlier ones are: {known}")
-    used[match[1]] = earlier[match[1]].fingerprint
-    return f"{earlier[match[1]].folder}{match[2] or ''}"
+    stage = earlier[match[1]]
+    if stage is None:  # it has mistakes of its own, which are told: the reference to it is none
+        return value
+    used[match[1]] = stage.fingerprint
+    return f"{stage.folder}{match[2] or ''}"

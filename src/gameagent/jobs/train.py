@@ -23,7 +23,7 @@ from gameagent.errors import Interrupted, UserError
 from gameagent.experiment import Experiment, Job
 from gameagent.jobs.provenance import provenance
 from gameagent.learn.base import LearnerModule
-from gameagent.learn.callbacks import StopCallback, find_checkpoint
+from gameagent.learn.callbacks import SHOWN, StopCallback, find_checkpoint
 from gameagent.policies.base import Policy
 from gameagent.policies.bundle import load_policy, save_policy
 from gameagent.policies.card import PolicyFileError
@@ -109,6 +109,9 @@ class Train(Job):
             raise UserError(
                 f"{path} can't be written ({e.strerror or e}); the last checkpoint holds the policy too"
             ) from e
+        done, _, unit = module.progress()
+        told = "".join(f", {SHOWN[n]} {x:.4g}" for n, x in module.last_metrics.items() if n in SHOWN)
+        say(f"trained on {done:,} {unit}{told}; written: {path}")
         return {"env_steps": module.env_steps, **module.last_metrics}
 
 

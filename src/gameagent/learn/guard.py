@@ -5,10 +5,14 @@ guard = FiniteGuard(strict=False); if guard.accept("gradient", gradient_norm): o
 
 from __future__ import annotations
 
+import logging
+
 import torch
 from torch import Tensor
 
 from gameagent.errors import UserError
+
+log = logging.getLogger(__name__)
 
 
 class NonFiniteError(UserError, FloatingPointError):
@@ -42,6 +46,13 @@ class FiniteGuard:
                 f"{bad} of {tensor.numel()} numbers in {what} are NaN or infinite. job=doctor checks the environment; "
                 "learner.strict=false replaces them by 0 and counts them"
             )
+        if not self.values:
+            log.warning(
+                "%d of %d numbers in %s are NaN or infinite: taken as 0, counted in ppo/nonfinite",
+                bad,
+                tensor.numel(),
+                what,
+            )
         self.values += bad
         return torch.where(finite, tensor, 0.0)
 
@@ -54,6 +65,8 @@ class FiniteGuard:
                 f"the {what} is {float(number)}. Lower learner.lr or learner.max_grad_norm; "
                 "learner.strict=false leaves such updates out and counts them"
             )
+        if not self.updates:
+            log.warning("the %s is %s: such updates are left out, counted in ppo/skipped_updates", what, float(number))
         self.updates += 1
         return False
 

@@ -10,6 +10,7 @@ Source: Schulman et al. 2017, "Proximal Policy Optimization Algorithms"; details
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ from gameagent.contract import Part
 from gameagent.envs.base import Env
 from gameagent.learn.base import Learner, LearnerModule
 from gameagent.learn.ema import WeightAverage
-from gameagent.learn.guard import FiniteGuard
+from gameagent.learn.guard import FiniteGuard, NonFiniteError
 from gameagent.learn.losses import categorical_kl, clipped, policy_loss, value_loss
 from gameagent.learn.means import Means
 from gameagent.learn.returns import explained_variance, gae, next_values, normalise
@@ -35,6 +36,8 @@ from gameagent.learn.samples import Minibatch, Samples
 from gameagent.learn.schedules import RateSchedule, Schedule, adapted, annealed
 from gameagent.nets.base import Tensors
 from gameagent.policies.base import Policy, PolicyOutput
+
+log = logging.getLogger(__name__)
 
 Count = Annotated[int, Field(gt=0)]
 Positive = Annotated[float, Field(gt=0)]
@@ -109,6 +112,12 @@ class PPO(Learner):
 
     def module(self, *, env: Env, policy: Policy, seed: int) -> PPOModule:
         """The loop over a batch of `env.num_envs`."""
+        if self.critic_warmup * self.rollout_steps * env.num_envs >= self.total_steps:
+            log.warning(
+                "learner.critic_warmup=%d iterations take all of learner.total_steps=%d: the actor will not learn",
+                self.critic_warmup,
+                self.total_steps,
+            )
         return PPOModule(self, env=env, policy=policy, seed=seed)
 
     def loss(self, new: PolicyOutput, batch: Minibatch, entropy_coef: float) -> tuple[Tensor, dict[str, Tensor]]:
@@ -181,7 +190,13 @@ class PPOModule(LearnerModule):
         started = time.perf_counter()
         rollout = self.collector.collect(self.policy)
         samples = self._samples(rollout)
+        skipped = self.guard.updates
         measured = self._update(samples)
+        if self.guard.updates > skipped and not measured["ppo/updates"]:
+            raise NonFiniteError(
+                f"no update of the iteration at {self.env_steps:,} steps was possible: loss or gradient was NaN or "
+                f"infinite every time. Train anew with a lower learner.lr (now {self._lr():g}) or max_grad_norm"
+            )
         self.iteration += 1
         self.env_steps += samples.size
         if self.iteration % self.spec.log_every == 0 or self.env_steps >= self.spec.total_steps:

@@ -18,7 +18,7 @@ from gameagent.contract import BoolArray, Obs
 from gameagent.envs.base import VectorEnv
 from gameagent.envs.statistics import EpisodeStatistics, FinishedEpisode
 from gameagent.learn.checkpoint_state import pack, unpack
-from gameagent.learn.guard import FiniteGuard
+from gameagent.learn.guard import FiniteGuard, NonFiniteError
 from gameagent.nets.base import Tensors
 from gameagent.nets.distributions import FactoredCategorical
 from gameagent.policies.base import Policy
@@ -135,7 +135,14 @@ class Collector:
         rollout = self._begin(policy)
         for t in range(self.steps):
             distribution = policy.distribution(rollout.at(t))
-            action = distribution.sample(self.generator)
+            try:
+                action = distribution.sample(self.generator)
+            except RuntimeError as e:
+                if bool(distribution.log_probs.isfinite().all()):
+                    raise
+                raise NonFiniteError(
+                    "the policy's probabilities are NaN: its weights are broken. Train anew with a lower learner.lr"
+                ) from e
             rollout.store(t, distribution, action)
             obs, reward, terminated, truncated, info = self.env.step(action.cpu().numpy())
             rollout.put(t + 1, self._prepare(policy, self.env.obs_space.as_parts(obs)))

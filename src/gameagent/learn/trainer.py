@@ -15,10 +15,12 @@ from typing import Annotated, Any
 
 import lightning.pytorch as pl
 import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.loggers import Logger
 from pydantic import Field
 
 from gameagent.component import component
+from gameagent.errors import UserError
 from gameagent.learn.memory import keep_memory
 
 
@@ -92,6 +94,16 @@ class Trainer(TrainerSpec):
         os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "0"
         keep_memory()
         _hush()
+        try:
+            return self._trainer(run_dir, max_epochs, loggers, callbacks)
+        except MisconfigurationException as e:
+            raise UserError(
+                f"trainer.accelerator={self.accelerator}: {str(e).rstrip('.')}; type trainer.accelerator=auto"
+            ) from e
+
+    def _trainer(
+        self, run_dir: Path, max_epochs: int, loggers: list[Logger], callbacks: list[pl.Callback]
+    ) -> pl.Trainer:
         return pl.Trainer(
             accelerator=self.accelerator.value,
             devices=1,
@@ -115,5 +127,5 @@ def _hush() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", module=r"lightning\..*", category=FutureWarning)
     warnings.filterwarnings(
-        "ignore", module=r"lightning\..*", message=".*(many workers|GPU available|exists and is not).*"
+        "ignore", module=r"lightning\..*", message=".*(many workers|GPU available|exists and is not|`srun` command).*"
     )

@@ -5,7 +5,9 @@ core = MiniCore(load_game("catch"), num_envs=64, knobs={"speed": 3.0}, parts=("f
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -52,22 +54,31 @@ class MiniCore(Core):
         """Start a new episode in the masked envs, from a record of zeros: nothing of the last one is left."""
         states, cfg, rngs, signals = self._records
         self._states[mask] = self._blank
-        self._kernels.reset(states, cfg, rngs, keys, signals, mask)
+        try:
+            self._kernels.reset(states, cfg, rngs, keys, signals, mask)
+        except Exception as e:
+            raise self._failed("reset", e) from e
 
     def advance(self, actions: IntArray, active: BoolArray) -> BoolArray:
         """Play one frame; gives which games ended (N,)."""
         states, cfg, rngs, signals = self._records
         ended = np.empty(self.num_envs, np.bool_)
-        self._kernels.advance(states, cfg, rngs, actions, active, signals, ended)
+        try:
+            self._kernels.advance(states, cfg, rngs, actions, active, signals, ended)
+        except Exception as e:
+            raise self._failed("step", e) from e
         return ended
 
     def observe(self, out: Obs, mask: BoolArray) -> None:
         """Draw the frames, compute the features and write the texts of the masked envs, whichever `space` has."""
         states, cfg, _, _ = self._records
         if "frame" in out:
-            self._kernels.render(states, cfg, out["frame"], mask)
+            self._render(out["frame"], mask)
         if "features" in out and self._kernels.features is not None:
-            self._kernels.features(states, cfg, out["features"], mask)
+            try:
+                self._kernels.features(states, cfg, out["features"], mask)
+            except Exception as e:
+                raise self._failed("features", e) from e
         if "text" in out:
             for i in np.flatnonzero(mask):
                 out["text"][i] = self._text(int(i))
@@ -81,13 +92,16 @@ class MiniCore(Core):
         if self._kernels.expert is None:
             return None
         out = np.zeros(self.num_envs, np.int64)
-        self._kernels.expert(*self._records[:2], out)
+        try:
+            self._kernels.expert(*self._records[:2], out)
+        except Exception as e:
+            raise self._failed("expert", e) from e
         return out
 
     def frames(self, mask: BoolArray | None = None) -> Array:
         """Pictures (N, H, W, 3); rows outside the mask are black."""
         out = np.zeros((self.num_envs, *self._game.size, 3), np.uint8)
-        self._kernels.render(*self._records[:2], out, self._all if mask is None else mask)
+        self._render(out, self._all if mask is None else mask)
         return out
 
     def get_state(self) -> State:
@@ -103,6 +117,23 @@ class MiniCore(Core):
             )
         for name, array in self._arrays().items():
             _bytes(array)[:] = state[name]
+
+    def _render(self, out: Array, mask: BoolArray) -> None:
+        try:
+            self._kernels.render(*self._records[:2], out, mask)
+        except Exception as e:
+            raise self._failed("render", e) from e
+
+    def _failed(self, hook: str, error: Exception) -> GameError:
+        """What a hook of the game raised, with its line where the game runs as plain Python."""
+        own = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) in self._game.sources
+        ]
+        told = f"{type(error).__name__}: {error}"
+        if own:
+            return GameError(f"{Path(own[-1].filename).name}, line {own[-1].lineno}, in {own[-1].name}: {told}")
+        again = "type NUMBA_DISABLE_JIT=1 before the same command to see the line"
+        return GameError(f"{self._game.path.name}: {hook} failed with {told}; {again}")
 
     def _arrays(self) -> dict[str, Array]:
         return {"states": self._states, "rngs": self._rngs, "signals": self._signals}
