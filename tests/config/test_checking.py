@@ -48,7 +48,7 @@ def test_every_mistake_is_found_bottom_up(project: Project) -> None:
         "learner.schedule: got the text 'adaptve'; it takes one of fixed, adaptive; did you mean 'adaptive'?",
         "learner.target_kl: got the text 'x'; it takes a number, or null",
         "learner.total_steps: got 2.5; it takes a whole number",
-        "seed: got null; it takes a whole number",
+        "seed: got null; it takes a whole number >= 0",
     ]
 
 

@@ -70,6 +70,14 @@ class FiniteGuard:
         self.updates += 1
         return False
 
+    def check_progress(self, skipped: int, made: int) -> None:
+        """Raise NonFiniteError where an iteration left updates out and made none: training goes nowhere then."""
+        if skipped and not made:
+            raise NonFiniteError(
+                f"all {skipped} updates of an iteration were left out: loss or gradient was NaN or infinite each time. "
+                "Train anew with a lower learner.lr or learner.max_grad_norm"
+            )
+
     def get_state(self) -> dict[str, int]:
         """The counts."""
         return {"values": self.values, "updates": self.updates}

@@ -27,7 +27,7 @@ from gameagent.contract import Part
 from gameagent.envs.base import Env
 from gameagent.learn.base import Learner, LearnerModule
 from gameagent.learn.ema import WeightAverage
-from gameagent.learn.guard import FiniteGuard, NonFiniteError
+from gameagent.learn.guard import FiniteGuard
 from gameagent.learn.losses import categorical_kl, clipped, policy_loss, value_loss
 from gameagent.learn.means import Means
 from gameagent.learn.returns import explained_variance, gae, next_values, normalise
@@ -192,11 +192,7 @@ class PPOModule(LearnerModule):
         samples = self._samples(rollout)
         skipped = self.guard.updates
         measured = self._update(samples)
-        if self.guard.updates > skipped and not measured["ppo/updates"]:
-            raise NonFiniteError(
-                f"no update of the iteration at {self.env_steps:,} steps was possible: loss or gradient was NaN or "
-                f"infinite every time. Train anew with a lower learner.lr (now {self._lr():g}) or max_grad_norm"
-            )
+        self.guard.check_progress(self.guard.updates - skipped, int(measured["ppo/updates"]))
         self.iteration += 1
         self.env_steps += samples.size
         if self.iteration % self.spec.log_every == 0 or self.env_steps >= self.spec.total_steps:
