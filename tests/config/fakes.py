@@ -16,13 +16,15 @@ from pydantic import Field
 from gameagent.component import component
 from gameagent.contract import RewardContext
 from gameagent.envs.base import Env, VectorEnv
-from gameagent.errors import Interrupted, UserError
+from gameagent.errors import ConfigError, Interrupted, UserError
 from gameagent.experiment import Experiment, Job
 from gameagent.learn.base import Learner, LearnerModule
 from gameagent.learn.trainer import LoggerSpec, TrainerSpec
 from gameagent.nets.base import Encoder
 from gameagent.policies.base import Architecture
 from gameagent.rewards.base import Reward
+
+UNCALLED = "the tests of the configuration build components, and call none of them"
 
 
 @component
@@ -33,7 +35,7 @@ class Simple(Reward):
     """Of a bomb."""
 
     def __call__(self, ctx: RewardContext) -> Any:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -44,7 +46,7 @@ class Kda(Reward):
     """Of a kill."""
 
     def __call__(self, ctx: RewardContext) -> Any:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -59,7 +61,7 @@ class FakeEnv(Env):
     """Settings of the game."""
 
     def make(self, num_envs: int | None = None, seed: int = 0, render_mode: str | None = None) -> VectorEnv:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -70,7 +72,7 @@ class Plain(Env):
     """Games side by side."""
 
     def make(self, num_envs: int | None = None, seed: int = 0, render_mode: str | None = None) -> VectorEnv:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -81,7 +83,7 @@ class Tiny(Encoder):
     """Of each layer."""
 
     def build(self, obs_space: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -92,7 +94,7 @@ class Mlp(Encoder):
     """Width of each layer."""
 
     def build(self, obs_space: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -105,7 +107,7 @@ class TwoHeads(Architecture):
     """Of the critic; null: like the actor's."""
 
     def build(self, obs_space: Any, action_space: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -113,7 +115,7 @@ class Blind(Architecture):
     """Sees nothing."""
 
     def build(self, obs_space: Any, action_space: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 class Schedule(StrEnum):
@@ -141,7 +143,7 @@ class FakePPO(Learner):
     """Policy to start from."""
 
     def module(self, **about: Any) -> LearnerModule:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -156,7 +158,7 @@ class FakeSFT(Learner):
     """Policy to start from."""
 
     def module(self, **about: Any) -> LearnerModule:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -166,13 +168,15 @@ class FakeTrain(Job):
     resume: str | None = None
     """Run folder to go on from."""
     end: str = "well"
-    """well, user, ioerror, bug, stop: how it ends."""
+    """well, user, mistake, ioerror, bug, stop: how it ends."""
 
     def run(self, experiment: Experiment) -> float:
         about = {"seed": experiment.seed, "resume": self.resume, "name": experiment.name}
         (experiment.run_dir / "result.json").write_text(json.dumps(about))
         if self.end == "user":
             raise UserError("the data is missing; type job=collect")
+        if self.end == "mistake":
+            raise ConfigError("stage sft: a mistake")
         if self.end == "ioerror":
             raise OSError(28, "No space left on device", "episodes.zarr")
         if self.end == "bug":
@@ -211,7 +215,7 @@ class FakeTrainer(TrainerSpec):
     """Of torch."""
 
     def build(self, **about: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -222,7 +226,7 @@ class Csv(LoggerSpec):
     """Rows between two writes."""
 
     def build(self, **about: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)
 
 
 @component
@@ -235,4 +239,4 @@ class Wandb(LoggerSpec):
     """No network."""
 
     def build(self, **about: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError(UNCALLED)

@@ -52,6 +52,15 @@ def test_every_mistake_is_found_bottom_up(project: Project) -> None:
     ]
 
 
+def test_numbers_are_finite_and_seeds_not_negative(project: Project) -> None:
+    plain = compose([])
+    plain["learner"]["lr"], plain["seed"] = float("inf"), -1
+    assert problems(plain) == [
+        "learner.lr: got inf; it takes a finite one, a number > 0",
+        "seed: got -1; it takes a whole number >= 0",
+    ]
+
+
 @pytest.mark.parametrize("name", ["lr", "clip", "total_steps", "target_kl"])
 def test_true_is_no_number(project: Project, name: str) -> None:
     (problem,) = problems(node("FakePPO", **{name: True}))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
+from filelock import FileLock
 
 from gameagent.config import compose, files, load, running
 from gameagent.errors import UserError
-from gameagent.evaluation.run_lock import Lock
 
 from .conftest import Project, fake
 
@@ -30,7 +30,7 @@ def test_a_run_makes_one_folder_with_its_configuration(project: Project, cli: Cl
     (folder,) = runs(project)
     assert folder.parent == project.work / "outputs/quick"
     assert json.loads((folder / "result.json").read_text())["seed"] == 4
-    assert {p.name for p in folder.iterdir()} == {"config.yaml", "overrides.yaml", "result.json"}
+    assert {p.name for p in folder.iterdir()} == {"config.yaml", "overrides.yaml", "result.json", ".lock"}
     assert load(folder) == compose(["+experiment=quick", "seed=4"])
     assert yaml.safe_load((folder / "overrides.yaml").read_text()) == ["+experiment=quick", "seed=4"]
 
@@ -53,11 +53,41 @@ def test_a_folder_that_is_not_empty_is_refused_and_left_alone(project: Project, 
 def test_a_run_that_another_process_is_at_is_left_alone(project: Project, cli: Cli) -> None:
     assert cli("out=mine")[0] == 0
     before = (project.work / "mine/result.json").read_text()
-    with Lock(project.work / "mine"):
+    with FileLock(project.work / "mine/.lock"):
         code, _, err = cli("job.resume=mine", "seed=9")
     assert code == 1
-    assert "in use by process" in err
+    assert "in use by another process" in err
     assert (project.work / "mine/result.json").read_text() == before
+
+
+def test_of_two_runs_begun_at_once_in_one_folder_the_second_is_refused(
+    project: Project, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_late(cfg: Any, kind: str, typed: Path, overrides: list[str]) -> Path:
+        """Looks while the folder is still empty; then the other run is faster."""
+        folder = made(cfg, kind, typed, overrides)
+        files.save_run({}, folder, ["the other"])
+        return folder
+
+    made = running._folder
+    monkeypatch.setattr(running, "_folder", too_late)
+    code, _, err = cli("out=mine")
+    assert code == 2
+    assert "another process has just made its run there" in err
+    assert files.overrides_of(project.work / "mine") == ["the other"]
+
+
+def test_mistakes_that_a_job_finds_exit_2_too(project: Project, cli: Cli) -> None:
+    code, _, err = cli("job.end=mistake")
+    assert (code, "stage sft: a mistake" in err) == (2, True)
+
+
+def test_a_path_that_cannot_be_read_comes_back_in_quotes(project: Project, cli: Cli) -> None:
+    code, _, err = cli("out=a=b c!")
+    assert code == 2
+    assert """put a value with special characters into quotes: 'out="a=b c!"'""" in err
+    assert cli('out="a=b c!"')[0] == 0
+    assert (project.work / "a=b c!/result.json").is_file()
 
 
 def test_runs_of_the_same_second_get_folders_of_their_own(project: Project, cli: Cli, monkeypatch: Any) -> None:
@@ -234,7 +264,7 @@ def test_a_full_disk_is_told_before_work_starts(project: Project, cli: Cli, monk
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.tempfile, "mkstemp", full)
+    monkeypatch.setattr(Path, "write_text", full)
     code, _, err = cli("out=x")
     assert (code, list((project.work / "x").iterdir())) == (1, [])
     assert "No space left on device; choose another folder: out=PATH" in err

@@ -34,8 +34,13 @@ def loaded(path: Path) -> Policy:
     return policy
 
 
-def test_writes_policy_metrics_and_checkpoint_and_gives_the_last_metrics(tmp_path: Path) -> None:
+def test_writes_policy_metrics_and_checkpoint_and_gives_the_last_metrics(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     result = experiment(tmp_path, learner=ppo()).run()
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("trained on 96 steps, return ")
+    assert last.endswith(f"; written: {tmp_path / 'policy.safetensors'}")
     assert result["env_steps"] == 96
     assert result["train/return"] >= 5.0
     names = {p.name for p in tmp_path.iterdir()}

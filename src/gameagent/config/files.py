@@ -5,8 +5,6 @@ save(plain, "config.yaml"); load("outputs/x/…/config.yaml"); diff(old, new) ->
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from gameagent.errors import ConfigError, UserError
+from gameagent.files import replacing
 
 CONFIG = "config.yaml"
 """A run folder's whole configuration, resolved; can be run again."""
@@ -54,16 +53,8 @@ def save(plain: Any, path: Path | str, comment: str = "") -> None:
     head = f"# {comment}\n" if comment else ""
     body = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(head + body)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacing(path) as part:
+            part.write_text(head + body, encoding="utf-8")
     except OSError as error:
         raise UserError(
             f"{path} can't be written: {error.strerror or error}; choose another folder: out=PATH"

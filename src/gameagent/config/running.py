@@ -10,10 +10,13 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.global_hydra import GlobalHydra
@@ -29,8 +32,9 @@ from gameagent.config.files import CONFIG, load, overrides_of, save, save_run
 from gameagent.config.loader import EXTRA_GROUPS
 from gameagent.config.origin import trained_with
 from gameagent.errors import ConfigError, UserError
-from gameagent.evaluation.run_lock import Lock
 
+LOCK = ".lock"
+"""Held by the process that works in a run folder."""
 ERROR = "error.txt"
 """A failed run of a sweep leaves its traceback under this name."""
 
@@ -255,6 +259,18 @@ def _fresh(folder: Path) -> Path:
             return made
 
 
+@contextmanager
+def _alone(folder: Path, *, resumed: bool) -> Iterator[None]:
+    """Keep other processes out of a run folder; the lock goes away with this one, however it ends."""
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            if not resumed and (folder / CONFIG).exists():
+                raise ConfigError(f"{folder}: another process has just made its run there; choose another folder")
+            yield
+    except Timeout as error:
+        raise UserError(f"{folder} is in use by another process; wait for it, or choose another folder") from error
+
+
 def _job(cfg: DictConfig, folder: Path, *, resumed: bool = False) -> Any:
     """Build and run in `folder`. Where a resumed job refuses what was changed, the folder's files stay as they were."""
     from gameagent.config.checking import build
@@ -263,7 +279,7 @@ def _job(cfg: DictConfig, folder: Path, *, resumed: bool = False) -> Any:
     plain = {**to_plain(cfg), "out": str(folder)}
     typed = [text for text in HydraConfig.get().overrides.task if "job.resume=" not in text]
     experiment = build(plain)
-    with Lock(folder):
+    with _alone(folder, resumed=resumed):
         if not resumed:
             save_run(plain, folder, typed)
             return experiment.run()

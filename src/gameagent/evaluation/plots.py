@@ -18,8 +18,8 @@ from matplotlib.ticker import EngFormatter
 
 from gameagent.contract import FloatArray
 from gameagent.evaluation.curves import Curves
-from gameagent.evaluation.files import replacing
 from gameagent.evaluation.summary import estimate, verdict
+from gameagent.files import replacing
 
 COLOURS = ("#2f6fde", "#e2703a", "#2a9d74", "#8e5bd0", "#c94f7c", "#7a8599")
 """Of the players, in order; told apart by people with red-green blindness too."""

@@ -23,9 +23,9 @@ from PIL import Image
 from gameagent.contract import FloatArray
 from gameagent.evaluation.charts import Row, curve_chart, differences_chart, intervals_chart, short
 from gameagent.evaluation.curves import Curves
-from gameagent.evaluation.files import replacing
 from gameagent.evaluation.run_folder import Run, read_run
 from gameagent.evaluation.summary import estimate, headline, verdict
+from gameagent.files import replacing
 
 VIDEO_LIMIT = 3_000_000
 """Bytes up to which a video is embedded; larger ones are named."""

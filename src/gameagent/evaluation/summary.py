@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from gameagent.evaluation.files import replacing
 from gameagent.evaluation.protocol import EpisodeResult
 from gameagent.evaluation.stats import (
     LEVEL,
@@ -25,6 +24,7 @@ from gameagent.evaluation.stats import (
     paired,
     wilson,
 )
+from gameagent.files import replacing
 
 VERSION = 1
 """Of the eval.json and compare.json formats."""

@@ -13,7 +13,7 @@ import av
 import numpy as np
 
 from gameagent.contract import Array
-from gameagent.evaluation.files import replacing
+from gameagent.files import replacing
 
 CRF = 20
 """x264 quality: 0 lossless, 51 worst; 20 keeps pixel art crisp at some 100 kB per 10 s."""

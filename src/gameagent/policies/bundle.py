@@ -25,6 +25,7 @@ from torch import Tensor
 
 from gameagent.component import ComponentFileError, UntrustedError, from_config
 from gameagent.contract import CONTRACT_VERSION, ActionSpace, ContractError, ObsSpace
+from gameagent.files import replacing
 from gameagent.policies.base import Architecture, Policy
 from gameagent.policies.card import (
     Card,
@@ -33,7 +34,6 @@ from gameagent.policies.card import (
     make_card,
     pack_card,
     unpack_card,
-    write_whole,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ def save_policy(
     weights = {
         name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in policy.state_dict().items()
     }
-    write_whole(target, pack_tensors(weights, pack_card(make_card(policy, provenance, evaluation))))
+    data = pack_tensors(weights, pack_card(make_card(policy, provenance, evaluation)))
+    with replacing(target) as part:
+        part.write_bytes(data)
     return target
 
 
@@ -119,7 +121,9 @@ def add_evaluation(path: str | os.PathLike[str], evaluation: Mapping[str, Any]) 
         raise PolicyFileError(f"evaluations are kept in .safetensors files, got {file}")
     card, weights = _read_safetensors(file)
     card["evaluation"] = {**(card["evaluation"] or {}), **evaluation}
-    write_whole(file, pack_tensors(weights, pack_card(card)))
+    data = pack_tensors(weights, pack_card(card))
+    with replacing(file) as part:
+        part.write_bytes(data)
 
 
 def find_policy(path: str | os.PathLike[str]) -> Path:

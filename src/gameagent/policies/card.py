@@ -6,7 +6,6 @@ metadata = pack_card(make_card(policy, provenance={"experiment": "catch"})); car
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -67,17 +66,3 @@ def unpack_card(metadata: Mapping[str, str], path: Path) -> Card:
             f"{path} is of contract version {card['contract']}; this gameagent reads version {CONTRACT_VERSION}"
         )
     return card
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name beside it, then rename: a reader finds the old one or the new one, whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

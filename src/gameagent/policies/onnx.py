@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from gameagent.contract import ActionSpace, Obs, ObsSpace, Part
 from gameagent.errors import UserError
+from gameagent.files import replacing
 from gameagent.policies.base import Inference, Policy, check_obs
 from gameagent.policies.card import (
     PolicyFileError,
@@ -32,7 +33,6 @@ from gameagent.policies.card import (
     make_card,
     pack_card,
     unpack_card,
-    write_whole,
 )
 
 TOLERANCE = 1e-4
@@ -108,14 +108,9 @@ def export_onnx(
     sample = obs or random_obs(policy.obs_space, 16, seed=0)
     reference = copy.deepcopy(policy).float().cpu().eval()
     data = _trace(reference, sample, opset, pack_card(make_card(policy, provenance, evaluation)))
-    draft = target.with_name(f".{target.stem}.{os.getpid()}.onnx")
-    write_whole(draft, data)
-    try:
-        error = verify_onnx(reference, draft, sample)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
-    return error
+    with replacing(target) as part:
+        part.write_bytes(data)
+        return verify_onnx(reference, part, sample)
 
 
 def verify_onnx(policy: Policy, path: str | os.PathLike[str], obs: Obs) -> float:

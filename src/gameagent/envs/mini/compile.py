@@ -25,16 +25,12 @@ from typing import Any
 
 import numba
 import numpy as np
+from filelock import FileLock
 from numba.core.errors import NumbaError
 
 from gameagent.contract import ActionSpace
 from gameagent.envs.mini import draw, rng
 from gameagent.envs.mini.game import Game, GameError
-
-try:
-    import fcntl
-except ImportError:  # Windows: there each process compiles into a folder of its own
-    fcntl = None  # type: ignore[assignment]
 
 Kernel = Callable[..., None]
 _PRIMITIVES = tuple(Path(str(module.__file__)) for module in (draw, rng))
@@ -142,10 +138,12 @@ def _identity(game: Game, text: str) -> str:
 def _cache_folder(identity: str) -> Iterator[Path | None]:
     """The folder to cache in, held by this process alone meanwhile; None where nothing can be written."""
     root = Path(os.environ.get("GAMEAGENT_CACHE") or Path.home() / ".cache" / "gameagent") / "kernels"
-    folder = root / (identity if fcntl is not None else f"{identity}_{os.getpid()}")
+    folder = root / identity
+    # Numba's own cache files may be mixed up by two writers at once; the lock goes away with its process.
+    lock = FileLock(folder / "lock", thread_local=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock.acquire()
     except OSError as e:
         warnings.warn(
             f"compiled games are not kept, {folder} cannot be written ({e}); set GAMEAGENT_CACHE", stacklevel=2
@@ -153,12 +151,9 @@ def _cache_folder(identity: str) -> Iterator[Path | None]:
         yield None
         return
     try:
-        # Numba's own cache files may be mixed up by two writers at once; the lock goes away with its process.
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
     finally:
-        os.close(lock)
+        lock.release()
 
 
 def _build(game: Game, text: str, identity: str, folder: Path | None) -> Kernels:

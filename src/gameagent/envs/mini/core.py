@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gameagent.contract import Array, BoolArray, FloatArray, IntArray, Obs, ObsPart, ObsSpace, Part
 from gameagent.envs.base import State
 from gameagent.envs.core import Core
-from gameagent.envs.mini.compile import compile_game, config_layout
+from gameagent.envs.mini.compile import Kernel, compile_game, config_layout
 from gameagent.envs.mini.game import Game, GameError, Knob
 from gameagent.envs.mini.rng import RECORD
 from gameagent.errors import EnvError
@@ -54,31 +54,22 @@ class MiniCore(Core):
         """Start a new episode in the masked envs, from a record of zeros: nothing of the last one is left."""
         states, cfg, rngs, signals = self._records
         self._states[mask] = self._blank
-        try:
-            self._kernels.reset(states, cfg, rngs, keys, signals, mask)
-        except Exception as e:
-            raise self._failed("reset", e) from e
+        self._run("reset", self._kernels.reset, states, cfg, rngs, keys, signals, mask)
 
     def advance(self, actions: IntArray, active: BoolArray) -> BoolArray:
         """Play one frame; gives which games ended (N,)."""
         states, cfg, rngs, signals = self._records
         ended = np.empty(self.num_envs, np.bool_)
-        try:
-            self._kernels.advance(states, cfg, rngs, actions, active, signals, ended)
-        except Exception as e:
-            raise self._failed("step", e) from e
+        self._run("step", self._kernels.advance, states, cfg, rngs, actions, active, signals, ended)
         return ended
 
     def observe(self, out: Obs, mask: BoolArray) -> None:
         """Draw the frames, compute the features and write the texts of the masked envs, whichever `space` has."""
         states, cfg, _, _ = self._records
         if "frame" in out:
-            self._render(out["frame"], mask)
+            self._run("render", self._kernels.render, states, cfg, out["frame"], mask)
         if "features" in out and self._kernels.features is not None:
-            try:
-                self._kernels.features(states, cfg, out["features"], mask)
-            except Exception as e:
-                raise self._failed("features", e) from e
+            self._run("features", self._kernels.features, states, cfg, out["features"], mask)
         if "text" in out:
             for i in np.flatnonzero(mask):
                 out["text"][i] = self._text(int(i))
@@ -92,16 +83,13 @@ class MiniCore(Core):
         if self._kernels.expert is None:
             return None
         out = np.zeros(self.num_envs, np.int64)
-        try:
-            self._kernels.expert(*self._records[:2], out)
-        except Exception as e:
-            raise self._failed("expert", e) from e
+        self._run("expert", self._kernels.expert, *self._records[:2], out)
         return out
 
     def frames(self, mask: BoolArray | None = None) -> Array:
         """Pictures (N, H, W, 3); rows outside the mask are black."""
         out = np.zeros((self.num_envs, *self._game.size, 3), np.uint8)
-        self._render(out, self._all if mask is None else mask)
+        self._run("render", self._kernels.render, *self._records[:2], out, self._all if mask is None else mask)
         return out
 
     def get_state(self) -> State:
@@ -118,22 +106,19 @@ class MiniCore(Core):
         for name, array in self._arrays().items():
             _bytes(array)[:] = state[name]
 
-    def _render(self, out: Array, mask: BoolArray) -> None:
+    def _run(self, hook: str, kernel: Kernel, *arguments: Any) -> None:
+        """Call a kernel. Raises GameError with what the game's hook raised, and its line where it is plain Python."""
         try:
-            self._kernels.render(*self._records[:2], out, mask)
+            kernel(*arguments)
         except Exception as e:
-            raise self._failed("render", e) from e
-
-    def _failed(self, hook: str, error: Exception) -> GameError:
-        """What a hook of the game raised, with its line where the game runs as plain Python."""
-        own = [
-            frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) in self._game.sources
-        ]
-        told = f"{type(error).__name__}: {error}"
-        if own:
-            return GameError(f"{Path(own[-1].filename).name}, line {own[-1].lineno}, in {own[-1].name}: {told}")
-        again = "type NUMBA_DISABLE_JIT=1 before the same command to see the line"
-        return GameError(f"{self._game.path.name}: {hook} failed with {told}; {again}")
+            told = f"{type(e).__name__}: {e}"
+            frames = traceback.extract_tb(e.__traceback__)
+            own = [frame for frame in frames if Path(frame.filename) in self._game.sources]
+            if own:
+                where = f"{Path(own[-1].filename).name}, line {own[-1].lineno}, in {own[-1].name}"
+                raise GameError(f"{where}: {told}") from e
+            again = "type NUMBA_DISABLE_JIT=1 before the same command to see the line"
+            raise GameError(f"{self._game.path.name}: {hook} failed with {told}; {again}") from e
 
     def _arrays(self) -> dict[str, Array]:
         return {"states": self._states, "rngs": self._rngs, "signals": self._signals}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gameagent.evaluation.files import replacing
+from gameagent.files import replacing
 
 
 def test_the_file_takes_its_name_when_it_is_whole(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     part = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:
         yield part
+        with part.open("rb") as written:
+            os.fsync(written.fileno())  # else a power cut could leave the name without the content
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
